@@ -1,0 +1,91 @@
+// From samples to a verdict. Pure: the same samples, seed and host history always give the same
+// Analysis. Methods and constants: runner/pipeline/README.md.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/protocol/session.h"
+#include "runner/pipeline/sample.h"
+#include "runner/pipeline/spec.h"
+
+namespace steady {
+
+enum class Verdict { accept, reject, inconclusive, invalid };
+
+// 0, 10, 11, 12
+int exit_code(Verdict verdict);
+const char* name(Verdict verdict);
+
+struct Interval {
+    std::optional<double> low, high;  // fractions (0.01 = +1 %); absent = unbounded
+};
+
+struct GateResult {
+    std::string id, metric;
+    Level level = Level::model;
+    Role role = Role::advice;
+    // pass, fail, open (undecided), advice (shown only), skipped (an earlier gate stopped)
+    std::string outcome;
+    std::string detail;                 // one sentence with the numbers, for people
+    std::optional<double> effect;       // fraction, + is better
+    Interval interval;
+    int pairs = 0;
+    double log_e_accept = 0, log_e_reject = 0, log_e_regression = 0;
+};
+
+struct Check {  // assumption checks of each record
+    std::string name;    // coin_audit, carry_over, order_effect, drift, bimodality, outliers, aa_band
+    std::string status;  // ok, flag, fail, not_measured
+    std::string detail;
+};
+
+struct Analysis {
+    Verdict verdict = Verdict::inconclusive;
+    std::string reason;        // e.g. regression, no_worthwhile_gain, wrong_output; may be empty
+    std::string sentence;      // the verdict in one sentence
+    std::string metric;        // of the deciding gate
+    std::optional<double> effect;  // Hodges–Lehmann, fraction, + is faster
+    Interval interval;         // 95 % confidence sequence
+    int pairs = 0;             // valid pairs that decided
+    int discarded = 0;
+    std::string why;           // early_e, cap, final …
+    std::vector<GateResult> gates;
+    std::vector<Check> checks;
+    Interval aa_band;
+    double sigma_d = 0;        // robust sd of the pair values
+    double sigma0 = 0;         // what the host's A/A history gave, used by the e-process
+    std::string prediction;    // inside, above, below, no_answer, or empty
+    std::vector<double> d;     // pair values of the deciding metric, log ratios, in order
+    std::vector<Interval> narrowing;      // interval after each pair
+    std::vector<double> log_e_over_pairs;  // log E(accept) after each pair
+};
+
+// What this host knows about a metric and mode before the experiment starts.
+struct HostHistory {
+    std::optional<double> sigma0;      // from A/A history; absent: none yet
+    std::vector<double> aa_pairs;      // last A/A pair values of the deciding metric, log ratios
+};
+
+struct Stage {  // what the pairs so far allow the runner to do next
+    bool stop = false;          // verdict is final (or the ladder ended)
+    Analysis analysis;
+};
+
+// Judges everything measured so far. `finished`: no more pairs will come (cap reached), so an
+// undecided outcome becomes final. Provenance and correctness evidence may be absent.
+struct JudgeInput {
+    const Spec* spec = nullptr;
+    const std::vector<Pair>* pairs = nullptr;
+    const protocol::OpenReply* applied = nullptr;
+    const protocol::CorrectnessReply* correctness = nullptr;
+    std::string correctness_failure;
+    HostHistory history;
+    std::uint64_t seed = 0;
+    bool finished = false;
+};
+
+Analysis judge(const JudgeInput& input);
+
+}  // namespace steady
