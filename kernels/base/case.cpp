@@ -19,18 +19,41 @@ constexpr std::size_t kLargestCopy = 1 << 20;  // larger inputs are remembered b
 
 bool is_written(Role role) { return role != Role::weights && role != Role::input; }
 
-std::uint64_t hash_bytes(const std::byte* data, std::size_t n) {
-    std::uint64_t hash = n;
-    std::size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        std::uint64_t word = 0;
-        std::memcpy(&word, data + i, 8);
-        hash = (hash ^ word) * 0x9FB21C651E98DF25;
-        hash ^= hash >> 32;
-    }
-    for (; i < n; ++i) hash = (hash ^ static_cast<std::uint64_t>(data[i])) * 0x9FB21C651E98DF25;
-    return hash;
+void set_half(std::byte* at, float value) {
+    const Half half = float_to_half(value);
+    std::memcpy(at, &half, sizeof half);
 }
+
+// Scales of one block. One block in 64 is zero, and d may be negative where the format has no min.
+void set_scales(Type type, Random& random, std::byte* block) {
+    const bool zero = random.next() % 64 == 0;
+    const float d = zero ? 0 : random.uniform(0.2F, 1.0F);
+    const float sign = random.next() % 2 == 0 ? 1.0F : -1.0F;
+    switch (type) {
+        case Type::q4_0:
+        case Type::q5_0:
+        case Type::q8_0:
+            set_half(block, sign * d * (type == Type::q8_0 ? 1e-4F : 4e-3F));
+            return;
+        case Type::q4_1:
+        case Type::q5_1:
+            set_half(block, d * 4e-3F);
+            set_half(block + 2, -d * 3e-2F);
+            return;
+        case Type::q4_k:
+        case Type::q5_k:
+            set_half(block, d * 1e-4F);
+            set_half(block + 2, d * 1e-3F);
+            return;
+        case Type::q6_k:
+            set_half(block + offsetof(BlockQ6_K, d), sign * d * 1e-5F);
+            return;
+        default:
+            return;
+    }
+}
+
+}  // namespace
 
 void set_half(std::byte* at, float value) {
     const Half half = float_to_half(value);
@@ -67,6 +90,19 @@ void set_scales(Type type, Random& random, std::byte* block) {
 }
 
 }  // namespace
+
+std::uint64_t hash_bytes(const std::byte* data, std::size_t n) {
+    std::uint64_t hash = n;
+    std::size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, data + i, 8);
+        hash = (hash ^ word) * 0x9FB21C651E98DF25;
+        hash ^= hash >> 32;
+    }
+    for (; i < n; ++i) hash = (hash ^ static_cast<std::uint64_t>(data[i])) * 0x9FB21C651E98DF25;
+    return hash;
+}
 
 EdgeBuffer::EdgeBuffer(std::size_t bytes) : size_(bytes) {
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
