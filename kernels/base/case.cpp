@@ -55,42 +55,6 @@ void set_scales(Type type, Random& random, std::byte* block) {
 
 }  // namespace
 
-void set_half(std::byte* at, float value) {
-    const Half half = float_to_half(value);
-    std::memcpy(at, &half, sizeof half);
-}
-
-// Scales of one block. One block in 64 is zero, and d may be negative where the format has no min.
-void set_scales(Type type, Random& random, std::byte* block) {
-    const bool zero = random.next() % 64 == 0;
-    const float d = zero ? 0 : random.uniform(0.2F, 1.0F);
-    const float sign = random.next() % 2 == 0 ? 1.0F : -1.0F;
-    switch (type) {
-        case Type::q4_0:
-        case Type::q5_0:
-        case Type::q8_0:
-            set_half(block, sign * d * (type == Type::q8_0 ? 1e-4F : 4e-3F));
-            return;
-        case Type::q4_1:
-        case Type::q5_1:
-            set_half(block, d * 4e-3F);
-            set_half(block + 2, -d * 3e-2F);
-            return;
-        case Type::q4_k:
-        case Type::q5_k:
-            set_half(block, d * 1e-4F);
-            set_half(block + 2, d * 1e-3F);
-            return;
-        case Type::q6_k:
-            set_half(block + offsetof(BlockQ6_K, d), sign * d * 1e-5F);
-            return;
-        default:
-            return;
-    }
-}
-
-}  // namespace
-
 std::uint64_t hash_bytes(const std::byte* data, std::size_t n) {
     std::uint64_t hash = n;
     std::size_t i = 0;

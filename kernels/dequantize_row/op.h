@@ -36,8 +36,6 @@ struct DequantizeRow {
 
     static void set_weight(Args& args, std::size_t /*index*/, const std::byte* w) { args.row = w; }
 
-    static void set_weight(Args& args, std::size_t /*index*/, const std::byte* w) { args.row = w; }
-
     // Row b is block b; every variant gives the same bits.
     static std::int64_t rows(const Shape& shape, int /*phase*/) {
         return shape.n / block_values(shape.type);
