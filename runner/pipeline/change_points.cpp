@@ -78,7 +78,8 @@ Partition pelt_l2(Values y, double beta, std::size_t minseg) {
 double difference_scale(Values x) {
     std::vector<double> difference;
     for (std::size_t i = 1; i < x.size(); ++i) difference.push_back(std::abs(x[i] - x[i - 1]));
-    double scale = difference.empty() ? 0 : kMadToSigma * median_in_place(difference) / std::sqrt(2.0);
+    double scale =
+        difference.empty() ? 0 : kMadToSigma * median_in_place(difference) / std::sqrt(2.0);
     if (!(scale > 0)) scale = x.empty() ? 0 : sd(x, 0);
     return scale > 0 ? scale : 1;
 }
@@ -112,8 +113,7 @@ std::vector<double> point_p_values(const std::vector<std::size_t>& points, Value
     const Segments parts(points, x);
     std::vector<double> p;
     for (std::size_t j = 0; j < points.size(); ++j)
-        p.push_back(
-            mann_whitney(parts.segment(j), parts.segment(j + 1), true, "asymptotic").p_two);
+        p.push_back(mann_whitney(parts.segment(j), parts.segment(j + 1), true, "asymptotic").p_two);
     return p;
 }
 

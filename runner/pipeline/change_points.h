@@ -31,7 +31,7 @@ struct ChangePointOptions {
     bool log_transform = true;
     double k = 6;  // penalty = k · ln n
     std::size_t minseg = 4;
-    double alpha = 0.001;           // each point must reach this rank-sum p
+    double alpha = 0.001;          // each point must reach this rank-sum p
     double min_magnitude = 0.005;  // smallest shift of medians, log units
 };
 

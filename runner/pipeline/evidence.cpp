@@ -129,8 +129,8 @@ struct FlipTree {
             std::vector<double> next = wealth;
             const double value = theta + sign * abs_d[i];
             for (std::size_t j = 0; j < next.size(); ++j)
-                next[j] *= std::exp(
-                    log_factor(value, scale, theta, side, betting.etas[j], betting));
+                next[j] *=
+                    std::exp(log_factor(value, scale, theta, side, betting.etas[j], betting));
             d.push_back(value);
             total += mean_e(std::move(next));
             d.pop_back();
@@ -144,8 +144,8 @@ struct FlipTree {
 double mean_e_over_sign_flips(Values abs_d, double theta, double sigma0, Side side,
                               const Betting& betting) {
     if (abs_d.size() > 22)
-        throw Error(fmt::format("property_mean_over_all_sign_flips: {} values, at most 22",
-                                abs_d.size()));
+        throw Error(
+            fmt::format("property_mean_over_all_sign_flips: {} values, at most 22", abs_d.size()));
     FlipTree tree{abs_d, theta, sigma0, side, betting, {}};
     return tree.mean_e(std::vector<double>(betting.etas.size(), 1.0));
 }

@@ -12,6 +12,7 @@ namespace steady {
 namespace {
 
 constexpr std::size_t kMaxExact = 12;
+constexpr std::size_t kMaxOrdered = 8;  // 8⁸ = 17 million ordered resamples
 
 struct Weighted {
     double value, weight;  // weight: number of ordered resamples with this mean
@@ -60,6 +61,38 @@ std::vector<Weighted> drawn_resamples(Values z, std::size_t resamples, std::uint
     return all;
 }
 
+// Share of resamples below the mean, ties counted half.
+double share_below(const std::vector<Weighted>& resamples, double theta) {
+    double total = 0, below = 0;
+    for (const Weighted& one : resamples) {
+        total += one.weight;
+        if (std::abs(one.value - theta) <= 1e-12)
+            below += one.weight / 2;
+        else if (one.value < theta)
+            below += one.weight;
+    }
+    return below / total;
+}
+
+// The same over all ordered resamples, each mean summed in the order drawn and compared bit by
+// bit: published tables count ties this way, and means that are equal on paper may differ by one
+// rounding.
+double ordered_share_below(Values z, double theta, std::size_t left, double sum) {
+    if (left == 0) {
+        const double value = sum / real(z.size());
+        return value < theta ? 1 : (value == theta ? 0.5 : 0);
+    }
+    double total = 0;
+    for (double value : z) total += ordered_share_below(z, theta, left - 1, sum + value);
+    return total / real(z.size());
+}
+
+double total_weight(const std::vector<Weighted>& resamples) {
+    double total = 0;
+    for (const Weighted& one : resamples) total += one.weight;
+    return total;
+}
+
 // Type-7 quantile of the expanded list.
 double weighted_quantile(const std::vector<Weighted>& sorted, double total, double p) {
     const double position = p * (total - 1);
@@ -95,15 +128,10 @@ Bca bca_bootstrap_mean(Values z, double conf, std::size_t resamples, std::uint64
     const std::vector<Weighted> sorted =
         z.size() <= kMaxExact ? Resamples(z).take() : drawn_resamples(z, resamples, seed);
     result.theta = mean(z);
-    double total = 0, below = 0;
-    for (const Weighted& one : sorted) {
-        total += one.weight;
-        if (std::abs(one.value - result.theta) <= 1e-12)
-            below += one.weight / 2;
-        else if (one.value < result.theta)
-            below += one.weight;
-    }
-    result.z0 = normal_quantile(below / total);
+    const double total = total_weight(sorted);
+    result.z0 =
+        normal_quantile(z.size() <= kMaxOrdered ? ordered_share_below(z, result.theta, z.size(), 0)
+                                                : share_below(sorted, result.theta));
     result.a = acceleration(z);
     const auto level = [&](double p) {
         const double z_p = result.z0 + normal_quantile(p);

@@ -43,12 +43,6 @@ double t_cdf(double t, double df) {
     return boost::math::cdf(boost::math::students_t(df), t);
 }
 
-double t_quantile(double p, double df) {
-    if (!(p >= 0 && p <= 1) || !(df > 0)) return kUndefined;
-    if (p == 0 || p == 1) return p == 0 ? -kInfinity : kInfinity;
-    return boost::math::quantile(boost::math::students_t(df), p);
-}
-
 TTest one_sample_t(Values z, double mu) {
     const double n = real(z.size());
     return t_result((mean(z) - mu) / (sd(z, 1) / std::sqrt(n)), n - 1);

@@ -33,7 +33,7 @@ SignedRank wilcoxon_exact(Values z);
 struct SignedRankNormal {
     double z_score = kUndefined, p_greater = kUndefined, p_less = kUndefined, p_two = kUndefined;
 };
-// Large-sample form, no continuity correction; zeros dropped.
+// Large-sample form: no continuity correction, variance of untied ranks; zeros dropped.
 SignedRankNormal wilcoxon_normal(Values z);
 
 struct CriticalValue {
@@ -49,7 +49,8 @@ struct RankSum {
 };
 // Mann–Whitney. method "auto": exact when there are no ties and at most 2500 cross pairs;
 // asymptotic otherwise, with tie-corrected variance and an optional continuity term of 0.5.
-RankSum mann_whitney(Values x, Values y, bool continuity = true, const std::string& method = "auto");
+RankSum mann_whitney(Values x, Values y, bool continuity = true,
+                     const std::string& method = "auto");
 
 struct HodgesLehmann {
     double estimate = kUndefined;

@@ -54,8 +54,8 @@ std::string first_difference(const json& expect, const json& got, double abs_tol
         }
         return "";
     }
-    const bool same = expect.is_number() && got.is_number() ? numbers_agree(expect, got, abs_tol)
-                                                             : expect == got;
+    const bool same =
+        expect.is_number() && got.is_number() ? numbers_agree(expect, got, abs_tol) : expect == got;
     return same ? "" : difference(where, expect, got);
 }
 
@@ -82,8 +82,9 @@ CheckResult check_vector(const json& vector) {
 
 std::vector<CheckResult> stats_check(const json& vectors) {
     if (!vectors.is_object() || !vectors.contains("vectors") || !vectors["vectors"].is_array())
-        throw Error("stats check: the file is not a list of test vectors; expected an object "
-                    "{\"format\": \"stat-vectors v1\", \"vectors\": [...]}");
+        throw Error(
+            "stats check: the file is not a list of test vectors; expected an object "
+            "{\"format\": \"stat-vectors v1\", \"vectors\": [...]}");
     std::vector<CheckResult> results;
     std::size_t index = 0;
     for (const json& vector : vectors["vectors"]) {

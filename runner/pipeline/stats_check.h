@@ -29,7 +29,8 @@ CheckResult check_vector(const nlohmann::json& vector);
 
 // A method reads `input` and may look at the keys (never the values) of `expect` to see which
 // results are asked for; it returns at least those.
-using Method = std::function<nlohmann::json(const nlohmann::json& input, const nlohmann::json& expect)>;
+using Method =
+    std::function<nlohmann::json(const nlohmann::json& input, const nlohmann::json& expect)>;
 const std::map<std::string, Method>& stats_methods();
 
 // Empty when `got` holds everything in `expect` within abs_tol, else the first difference, with

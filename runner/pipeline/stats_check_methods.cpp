@@ -55,8 +55,8 @@ json pair_log_ratio_method(const json& input, const json&) {
     const std::vector<double> a = numbers(input, key.c_str());
     const std::vector<double> b = numbers(input, arm_key(input, "candidate").c_str());
     if (a.size() != b.size())
-        throw Error(fmt::format("pair_log_ratio: {} baseline and {} candidate values", a.size(),
-                                b.size()));
+        throw Error(
+            fmt::format("pair_log_ratio: {} baseline and {} candidate values", a.size(), b.size()));
     const std::vector<double> d = pair_log_ratio(a, b, !is_rate(input, key));
     return {{"d", numbers_json(d)},
             {"n", d.size()},

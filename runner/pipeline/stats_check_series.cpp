@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "runner/pipeline/change_points.h"
-#include "runner/pipeline/steady_state.h"
 #include "runner/pipeline/stats_check_methods.h"
+#include "runner/pipeline/steady_state.h"
 #include "runner/pipeline/verdict.h"
 
 namespace steady {
@@ -38,16 +38,18 @@ json e_process_method(const json& input, const json&) {
 
 json mean_e_method(const json& input, const json&) {
     return {{"mean_E", number(mean_e_over_sign_flips(numbers(input, "abs_d"),
-                                                     input.value("theta0", 0.0),
-                                                     input.at("sigma0"), side_from(input),
-                                                     betting_from(input)))}};
+                                                     input.value("theta0", 0.0), input.at("sigma0"),
+                                                     side_from(input), betting_from(input)))}};
 }
 
 const char* capitals(Decision decision) {
     switch (decision) {
-        case Decision::accept: return "ACCEPT";
-        case Decision::reject: return "REJECT";
-        case Decision::inconclusive: return "INCONCLUSIVE";
+        case Decision::accept:
+            return "ACCEPT";
+        case Decision::reject:
+            return "REJECT";
+        case Decision::inconclusive:
+            return "INCONCLUSIVE";
     }
     return "";
 }

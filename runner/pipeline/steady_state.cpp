@@ -11,8 +11,8 @@ namespace steady {
 
 namespace {
 
-constexpr std::size_t kShortRun = 16;       // tokens
-constexpr double kShortRunDrift = 1.10;     // last / first steady token
+constexpr std::size_t kShortRun = 16;    // tokens
+constexpr double kShortRunDrift = 1.10;  // last / first steady token
 
 struct Levels {
     double scale = 1;
@@ -43,10 +43,14 @@ Levels find_levels(Values x, const SteadyOptions& options) {
 
 const char* name(SteadyClass cls) {
     switch (cls) {
-        case SteadyClass::flat: return "flat";
-        case SteadyClass::warmup: return "warmup";
-        case SteadyClass::slowdown: return "slowdown";
-        case SteadyClass::no_steady_state: return "no_steady_state";
+        case SteadyClass::flat:
+            return "flat";
+        case SteadyClass::warmup:
+            return "warmup";
+        case SteadyClass::slowdown:
+            return "slowdown";
+        case SteadyClass::no_steady_state:
+            return "no_steady_state";
     }
     return "";
 }
@@ -82,8 +86,8 @@ SteadyState detect_steady_state(Values y, const SteadyOptions& options) {
     state.start = levels.starts[j];
     state.cls = SteadyClass::flat;
     if (state.start > 0)
-        state.cls = levels.medians[j - 1] > levels.medians[j] ? SteadyClass::warmup
-                                                              : SteadyClass::slowdown;
+        state.cls =
+            levels.medians[j - 1] > levels.medians[j] ? SteadyClass::warmup : SteadyClass::slowdown;
     const double needed = std::max(real(options.need), std::ceil(real(y.size()) * options.frac));
     if (real(y.size() - state.start) < needed) state.cls = SteadyClass::no_steady_state;
     measure_drift(state, y.subspan(state.start), y.size(), options);

@@ -13,9 +13,9 @@ namespace steady {
 struct SteadyOptions {
     double k = 6;  // penalty of a change point = k · ln n
     std::size_t minseg = 4;
-    double tol_min = 0.01;   // segments this close (log units) count as one level
-    std::size_t need = 16;   // smallest steady part, tokens …
-    double frac = 1.0 / 3;   // … and as a share of the run
+    double tol_min = 0.01;    // segments this close (log units) count as one level
+    std::size_t need = 16;    // smallest steady part, tokens …
+    double frac = 1.0 / 3;    // … and as a share of the run
     double drift_min = 0.02;  // total drift that disqualifies, log units …
     double drift_p = 0.001;   // … when Kendall's p is below this
 };

@@ -70,8 +70,8 @@ RuleOutcome decide_gain(Values all, const RuleParams& params) {
         outcome.sub = slower ? "regression" : "no_worthwhile_gain";
     }
     outcome.hl = hodges_lehmann_estimate(seen);
-    outcome.bounds = confidence_bounds(seen, Values(scales).first(seen.size()), params.cs_alpha,
-                                       params.betting);
+    outcome.bounds =
+        confidence_bounds(seen, Values(scales).first(seen.size()), params.cs_alpha, params.betting);
     return outcome;
 }
 
