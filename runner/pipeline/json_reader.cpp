@@ -57,6 +57,9 @@ private:
         if (at_end()) {
             return "the end of the file";
         }
+        if (peek() == '"') {
+            return "a quote";
+        }
         std::size_t n = 1;
         while (at_ + n < text_.size() && n < 4 &&
                (static_cast<unsigned char>(text_[at_ + n]) & 0xC0) == 0x80) {

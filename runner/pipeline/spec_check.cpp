@@ -84,9 +84,10 @@ private:
         }
         const std::size_t length = count_characters(value.text);
         if (length < rule.min_size || length > rule.max_size) {
-            problems_.push_back({pointer, value.line, value.column,
-                                 fmt::format("{} ({} characters)", shown(value), length),
-                                 allowed_by(rule), ""});
+            problems_.push_back(
+                {pointer, value.line, value.column,
+                 fmt::format("{} ({} character{})", shown(value), length, length == 1 ? "" : "s"),
+                 allowed_by(rule), ""});
         } else if (!rule.pattern.empty() && !matches(value.text, rule.pattern)) {
             report(rule, value, pointer,
                    percent && matches(value.text + "%", rule.pattern) ? "a % sign is missing" : "");

@@ -59,7 +59,7 @@ SpecRule percent(double least, double most) {
     SpecRule rule;
     rule.kind = Kind::percent;
     rule.pattern = kPercentPattern;
-    rule.min_size = 2;
+    rule.min_size = 1;
     rule.max_size = 32;
     rule.least = least;
     rule.most = most;

@@ -338,10 +338,14 @@ std::string closest(std::string_view word, const std::vector<std::string>& choic
         return "";
     }
     std::string best;
-    std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
+    std::size_t best_distance = word.size();
     for (const std::string& choice : choices) {
         const std::size_t distance = edit_distance(word, choice);
-        if (distance < best_distance && distance < std::max(word.size(), choice.size())) {
+        const std::size_t longer = std::max(word.size(), choice.size());
+        const std::size_t common = std::min(word.size(), choice.size());
+        const bool begins = common >= 4 && word.substr(0, common) == choice.substr(0, common);
+        const bool close = distance <= std::max<std::size_t>(1, longer / 3) || begins;
+        if (close && distance < longer && (best.empty() || distance < best_distance)) {
             best = choice;
             best_distance = distance;
         }
