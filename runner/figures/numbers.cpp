@@ -22,7 +22,7 @@ std::string percent(double fraction, int decimals) {
     return signed_number(100 * fraction, decimals) + " %";
 }
 
-int decimals_for(double width) { return width < 0.01 ? 2 : width < 0.2 ? 1 : 0; }
+int decimals_for(double width) { return width < 0.03 ? 2 : width < 0.5 ? 1 : 0; }
 
 std::string interval_text(const std::optional<double>& low, const std::optional<double>& high,
                           int decimals) {
