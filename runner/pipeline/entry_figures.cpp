@@ -88,7 +88,7 @@ Panel pairs(const Record& record, const std::vector<PairRow>& rows) {
     return figures::pair_plot(plot);
 }
 
-std::optional<Panel> evidence(const Record& record) {
+std::optional<Panel> evidence(const Record& record, const std::vector<PairRow>& rows) {
     const Gate* decides = deciding_gate(record.spec);
     if (decides == nullptr || decides->goal != Goal::gain || !record.analysis ||
         record.analysis->log_e_over_pairs.empty()) {
@@ -96,6 +96,12 @@ std::optional<Panel> evidence(const Record& record) {
     }
     figures::EvidencePlot plot;
     plot.log_e = record.analysis->log_e_over_pairs;
+    for (const PairRow& row : rows) {  // as in the pair plot, whose axis this shares
+        if (row.d && row.discarded.empty()) {
+            plot.slots.push_back(plot.n_slots);
+        }
+        plot.n_slots += row.d ? 1 : 0;
+    }
     plot.threshold = std::log(2 / decides->alpha);
     plot.question = decides->floor == 0 ? "B is no better than A"
                                         : fmt::format("B is better by at most {}",
@@ -141,8 +147,9 @@ std::string intervals_figure(const Record& record) {
 }
 
 std::string pairs_figure(const Record& record) {
-    std::vector<Panel> panels = {pairs(record, pair_rows(record))};
-    if (const auto panel = evidence(record)) {
+    const std::vector<PairRow> rows = pair_rows(record);
+    std::vector<Panel> panels = {pairs(record, rows)};
+    if (const auto panel = evidence(record, rows)) {
         panels.push_back(*panel);
     }
     return finish(record, panels);
@@ -164,7 +171,7 @@ std::string entry_figure(const Record& record) {
     const std::vector<PairRow> rows = pair_rows(record);
     if (!rows.empty()) {
         panels.push_back(pairs(record, rows));
-        if (const auto panel = evidence(record)) {
+        if (const auto panel = evidence(record, rows)) {
             panels.push_back(*panel);
         }
     }
