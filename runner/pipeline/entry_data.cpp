@@ -130,7 +130,8 @@ std::vector<std::string> conclusions(const Record& record) {
     const Gate* gate = deciding_gate(record.spec);
     const std::string where = fmt::format("with {} on this machine", record.spec.subject.model);
     const std::string range = bound_words(analysis.interval);
-    const std::string worth = gate == nullptr ? "" : shown(gate->worth);
+    const std::string worth =
+        gate == nullptr ? "" : fmt::format("{:g} %", 100 * (gate->floor + gate->worth));
     switch (analysis.verdict) {
         case Verdict::accept:
             out.push_back(fmt::format("Effects outside {} in {} are ruled out (95 %) {}.", range,

@@ -42,19 +42,22 @@ std::string headline(const Analysis& analysis) {
     return out;
 }
 
-std::string meaning_of(const Analysis& analysis) {
-    switch (analysis.verdict) {
+std::string meaning_of(Verdict verdict) {
+    switch (verdict) {
         case Verdict::accept:
-            return "accept: B may replace A.";
+            return "B may replace A.";
         case Verdict::reject:
-            return "reject: A stays.";
+            return "A stays.";
         case Verdict::inconclusive:
-            return "inconclusive: A stays, the idea stays open.";
+            return "A stays, the idea stays open.";
         case Verdict::invalid:
-            return "invalid: the run says nothing about A or B.";
+            return "The run says nothing about A or B.";
     }
     return "";
 }
+
+// Sizes that are asked for carry no sign: "1 %".
+std::string size_of(double fraction) { return fmt::format("{:g} %", 100 * fraction); }
 
 std::string how_it_ended(const std::string& why) {
     if (why == "early_e") {
@@ -118,7 +121,9 @@ std::string front_matter(const Record& record) {
     out += "---\n\n";
     std::string title = fmt::format("# {}: {}", record.spec.id, headline(analysis));
     if (analysis.effect) {
-        title += ", " + figures::effect_text(analysis.effect, {}, {}) + " " +
+        const auto& [low, high] = analysis.interval;
+        const int decimals = low && high ? figures::decimals_for(*high - *low) : 1;
+        title += ", " + figures::percent(*analysis.effect, decimals) + " " +
                  escape_markdown(analysis.metric);
     }
     return out + title + "\n\n";
@@ -130,11 +135,10 @@ std::string question(const Record& record) {
     std::string out = "## Question\n\n";
     const std::string metric = gate == nullptr ? "the gates below" : markdown_code(gate->metric);
     if (gate != nullptr && gate->goal == Goal::equivalent) {
-        out += fmt::format("Is B as good as A in {} to within {}?", metric,
-                           figures::percent(gate->margin));
+        out += fmt::format("Is B as good as A in {} to within {}?", metric, size_of(gate->margin));
     } else if (gate != nullptr) {
         out += fmt::format("Is B better than A in {}, by {} or more?", metric,
-                           figures::percent(gate->floor + gate->worth));
+                           size_of(gate->floor + gate->worth));
     } else {
         out += "What do the cheaper gates say about B against A? No gate decides.";
     }
@@ -173,7 +177,7 @@ std::string verdict(const Record& record) {
     std::string out =
         fmt::format("## Verdict\n\n**{}.** {}\n\n", escape_markdown(headline(analysis)),
                     escape_markdown(analysis.sentence));
-    out += meaning_of(analysis) + "\n\n";
+    out += meaning_of(analysis.verdict) + "\n\n";
     if (!analysis.contradiction.empty()) {
         out += fmt::format(
             "**The levels contradict each other: {}.** Only the model level counts.\n\n",

@@ -97,8 +97,9 @@ std::string method(const Record& record) {
                 : "- Mode: process pairs. Two processes back to back for each pair.\n";
     out += fmt::format("- Order: one coin per {}, drawn before the first pair from seed {}.\n",
                        duet ? "block" : "pair", record.seed);
-    out += fmt::format("- Pairs: {} counted, at most {}; A against A: {}.\n", analysis.pairs,
-                       schedule.pairs_max, count_pairs(record, PairKind::aa));
+    out += fmt::format("- Pairs: {} counted, at most {}. A against A: {} pairs, band {} %.\n",
+                       analysis.pairs, schedule.pairs_max, count_pairs(record, PairKind::aa),
+                       figures::interval_text(analysis.aa_band.low, analysis.aa_band.high, 2));
     out += "- Discarded: " + discarded_words(rows) + ".\n";
     out += fmt::format(
         "- Per arm and pair: {} warm-up tokens, then {} measured; the steady part is "
@@ -167,8 +168,8 @@ std::string profile(const Record& record) {
             fmt::format(" Waiting at barriers per token: A {}, B {}.", barrier("A"), barrier("B"));
     }
     return out +
-           " In the column “time”, negative is less time. One profile of each arm, taken after "
-           "the verdict: it explains, it does not decide.\n\n";
+           " In the column “time”, negative is less time. One profile of each arm, taken apart "
+           "from the timed pairs: it explains, it does not decide.\n\n";
 }
 
 std::string checks(const Record& record) {
