@@ -1,3 +1,5 @@
+// The way of a request through the dashboard: what the network thread may answer at once, and what a
+// worker answers after asking the database. Errors become responses here and nowhere else.
 #include "dashboard/server/app.h"
 
 #include <fmt/format.h>
@@ -17,7 +19,7 @@ Response unauthorized(std::string_view message) {
     return response;
 }
 
-// Nullopt: allowed, and context.token_name says by whom.
+// Nullopt: allowed, and context.token_sha says by whom.
 std::optional<Response> check_scope(const Request& request, const Route& route,
                                     const AppOptions& options, Context& context) {
     if (route.scope == Scope::open) return std::nullopt;
@@ -28,13 +30,13 @@ std::optional<Response> check_scope(const Request& request, const Route& route,
                                         "token create --scope {}",
                                         name(route.scope), name(route.scope)));
     }
-    const std::vector<TokenRow> tokens = context.source->tokens();
-    const TokenRow* token =
-        find_token(tokens, authorization.substr(std::string_view(kBearer).size()));
-    if (token == nullptr) return unauthorized("this token is unknown, revoked or expired");
-    for (const std::string& scope : token->scopes) {
+    // Looked up by hash: a guess's hash says nothing about how close the guess was.
+    const std::string sha = sha256_hex(authorization.substr(std::string_view(kBearer).size()));
+    const std::vector<std::string> scopes = context.source->token_scopes(sha);
+    if (scopes.empty()) return unauthorized("this token is unknown, revoked or expired");
+    for (const std::string& scope : scopes) {
         if (scope == name(route.scope) || scope == "admin") {
-            context.token_name = token->name;
+            context.token_sha = sha;
             return std::nullopt;
         }
     }

@@ -43,7 +43,7 @@ struct App;
 struct Context {
     Source* source = nullptr;  // null on quick routes
     App& app;
-    std::string token_name;  // whose right the write uses
+    std::string token_sha;  // whose right the write uses; empty on open reads
 };
 
 using Handler = Response (*)(const Request&, Context&);
@@ -93,7 +93,7 @@ struct App {
     Response work(const Request& request, Source* source);
 
     // False when this token has submitted too often in the last minute.
-    bool may_submit(const std::string& token_name);
+    bool may_submit(const std::string& token_sha);
 
 private:
     std::mutex mutex_;
@@ -102,8 +102,5 @@ private:
 
 // Lower-case hex of the SHA-256 of text.
 std::string sha256_hex(std::string_view text);
-
-// The token's row whose hash equals that of `token`, compared in constant time; null if none.
-const TokenRow* find_token(const std::vector<TokenRow>& tokens, const std::string& token);
 
 }  // namespace steady::web

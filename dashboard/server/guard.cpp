@@ -1,7 +1,6 @@
 // Who may ask: Host and Origin against rebinding and cross-site forms, bearer tokens against
 // everybody else. No cookies anywhere, so a browser never carries a right by itself.
 #include <fmt/format.h>
-#include <openssl/crypto.h>
 #include <openssl/evp.h>
 
 #include <algorithm>
@@ -76,22 +75,10 @@ std::string sha256_hex(std::string_view text) {
     return out;
 }
 
-const TokenRow* find_token(const std::vector<TokenRow>& tokens, const std::string& token) {
-    const std::string hash = sha256_hex(token);
-    const TokenRow* found = nullptr;
-    for (const TokenRow& row : tokens) {
-        if (row.sha256.size() == hash.size() &&
-            CRYPTO_memcmp(row.sha256.data(), hash.data(), hash.size()) == 0) {
-            found = &row;
-        }
-    }
-    return found;
-}
-
-bool App::may_submit(const std::string& token_name) {
+bool App::may_submit(const std::string& token_sha) {
     const std::lock_guard lock(mutex_);
     const auto now = std::chrono::steady_clock::now();
-    auto& times = submits_[token_name];
+    auto& times = submits_[token_sha];
     std::erase_if(times, [&](auto time) { return now - time > std::chrono::minutes(1); });
     if (static_cast<int>(times.size()) >= options.submits_per_minute) return false;
     times.push_back(now);

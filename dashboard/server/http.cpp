@@ -1,3 +1,4 @@
+// Foreign bytes are taken apart here: URLs, escapes, UTF-8; and text is made harmless on its way out.
 #include "dashboard/server/http.h"
 
 #include <fmt/format.h>

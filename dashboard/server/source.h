@@ -84,13 +84,8 @@ struct OwnerRow {
     int experiments = 0, accepted = 0, rejected = 0, inside = 0, above = 0, below = 0;
 };
 
-struct TokenRow {
-    std::string name, sha256;         // lower-case hex of the token's SHA-256
-    std::vector<std::string> scopes;  // read, submit, cancel, admin
-};
-
 struct Submitted {
-    std::string id;
+    std::string id, state;
     bool created = false;  // false: the same file was there already
 };
 
@@ -103,8 +98,9 @@ struct Source {
     std::function<std::vector<JournalRow>(const std::string& words, int limit)> journal;
     std::function<std::optional<std::string>(const std::string& slug)> entry;  // Markdown
     std::function<std::vector<OwnerRow>()> owners;
-    std::function<std::vector<TokenRow>()> tokens;  // valid now
-    std::function<Submitted(const std::string& spec_text, int priority)> submit;
+    // Scopes of the token with this hash (lower-case hex SHA-256); empty: not valid now.
+    std::function<std::vector<std::string>(const std::string& sha256)> token_scopes;
+    std::function<Submitted(const Spec& spec, int priority)> submit;
     std::function<std::string(const std::string& id)> cancel;  // the state after it
     std::function<int()> queue_depth;
 };

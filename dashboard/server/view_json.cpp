@@ -1,3 +1,4 @@
+// Records and rows as the documents the page draws from. Copies numbers, judges nothing.
 #include "dashboard/server/view_json.h"
 
 #include <algorithm>
@@ -111,7 +112,7 @@ json gate_json(const GateResult& gate) {
             {"outcome", gate.outcome},
             {"detail", gate.detail},
             {"effect", optional_json(gate.effect)},
-            {"interval", interval_json(gate.interval)},
+            {"interval", bounds_json(gate.interval)},
             {"pairs", gate.pairs}};
 }
 
@@ -152,7 +153,7 @@ json pair_values(const Pair& pair) {
 
 }  // namespace
 
-json interval_json(const Interval& interval) {
+json bounds_json(const Interval& interval) {
     return json::array({optional_json(interval.low), optional_json(interval.high)});
 }
 
@@ -187,7 +188,7 @@ json list_row_json(const ListRow& row) {
             {"host", row.host},
             {"prediction", row.prediction},
             {"effect", optional_json(row.effect)},
-            {"interval", interval_json(row.interval)},
+            {"interval", bounds_json(row.interval)},
             {"pairs", row.pairs},
             {"pairs_max", row.pairs_max},
             {"submitted_at", row.submitted_at},
@@ -215,7 +216,7 @@ json queue_row_json(const QueueRow& row) {
             {"need_tags", row.need_tags},
             {"cancel_asked", row.cancel_asked},
             {"effect", optional_json(row.effect)},
-            {"interval", interval_json(row.interval)}};
+            {"interval", bounds_json(row.interval)}};
 }
 
 json host_json(const HostRow& row) {
@@ -244,7 +245,7 @@ json journal_row_json(const JournalRow& row) {
             {"metric", row.metric},
             {"snippet", row.snippet},
             {"effect", optional_json(row.effect)},
-            {"interval", interval_json(row.interval)}};
+            {"interval", bounds_json(row.interval)}};
 }
 
 json analysis_json(const Analysis& analysis) {
@@ -259,13 +260,13 @@ json analysis_json(const Analysis& analysis) {
             {"sentence", analysis.sentence},
             {"metric", analysis.metric},
             {"effect", optional_json(analysis.effect)},
-            {"interval", interval_json(analysis.interval)},
+            {"interval", bounds_json(analysis.interval)},
             {"pairs", analysis.pairs},
             {"discarded", analysis.discarded},
             {"why", analysis.why},
             {"gates", std::move(gates)},
             {"checks", std::move(checks)},
-            {"aa_band", interval_json(analysis.aa_band)},
+            {"aa_band", bounds_json(analysis.aa_band)},
             {"sigma_d", analysis.sigma_d},
             {"sigma0", analysis.sigma0},
             {"prediction", analysis.prediction}};

@@ -9,7 +9,7 @@
 
 namespace steady::web {
 
-nlohmann::json interval_json(const Interval& interval);  // [low|null, high|null]
+nlohmann::json bounds_json(const Interval& interval);  // [low|null, high|null]
 nlohmann::json list_row_json(const ListRow& row);
 nlohmann::json queue_row_json(const QueueRow& row);
 nlohmann::json host_json(const HostRow& row);

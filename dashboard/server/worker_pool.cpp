@@ -1,3 +1,4 @@
+// Threads that wait for the database. A source that failed is thrown away, never mended.
 #include "dashboard/server/worker_pool.h"
 
 #include <algorithm>
