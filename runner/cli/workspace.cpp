@@ -51,8 +51,8 @@ std::vector<std::string> model_roots(const Arguments& arguments) {
 void check_name(const std::string& name, const char* what) {
     if (name.empty() || name.find('/') != std::string::npos ||
         name.find("..") != std::string::npos) {
-        throw Error(fmt::format("{} \"{}\" must be a plain file name, found under a root", what,
-                                name));
+        throw Error(
+            fmt::format("{} \"{}\" must be a plain file name, found under a root", what, name));
     }
 }
 
@@ -63,8 +63,9 @@ std::string synthesise(const std::string& name, const std::smatch& parts,
     make_directories(folder);
     const std::string path = folder + "/" + name;
     const std::string temporary = fmt::format("{}.{}.part", path, ::getpid());
-    std::vector<std::string> argv = {engine_path(arguments), "synth", "--arch", parts[2].str(),
-                                     "--seed", parts[4].str(), "--out", temporary};
+    std::vector<std::string> argv = {
+        engine_path(arguments), "synth", "--arch", parts[2].str(), "--seed",
+        parts[4].str(),         "--out", temporary};
     if (parts[1] != "full") argv.push_back("--" + parts[1].str());
     if (parts[3].matched) {
         argv.push_back("--blocks");
@@ -108,8 +109,8 @@ Workload load_workload(const std::string& asked) {
         return workload;
     }
     if (!fs::exists(base + ".json")) {
-        throw Error(fmt::format("subject.workload \"{}\": neither {}.json nor .txt exists", name,
-                                base));
+        throw Error(
+            fmt::format("subject.workload \"{}\": neither {}.json nor .txt exists", name, base));
     }
     const nlohmann::json json =
         nlohmann::json::parse(read_file(base + ".json"), nullptr, false, true);
