@@ -7,6 +7,7 @@
 
 #include "dashboard/server/handlers.h"
 #include "engine/protocol/error.h"
+#include "runner/edges/files.h"
 
 namespace steady::web {
 namespace {

@@ -100,7 +100,4 @@ private:
     std::map<std::string, std::vector<std::chrono::steady_clock::time_point>> submits_;
 };
 
-// Lower-case hex of the SHA-256 of text.
-std::string sha256_hex(std::string_view text);
-
 }  // namespace steady::web

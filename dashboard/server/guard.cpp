@@ -1,7 +1,5 @@
 // Who may ask: Host and Origin against rebinding and cross-site forms, bearer tokens against
 // everybody else. No cookies anywhere, so a browser never carries a right by itself.
-#include <fmt/format.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
 #include <boost/asio/ip/address.hpp>
@@ -64,15 +62,6 @@ std::optional<Response> check_origin(const Request& request, const AppOptions& o
         return error_response(403, "requests from another site are refused");
     }
     return std::nullopt;
-}
-
-std::string sha256_hex(std::string_view text) {
-    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-    unsigned int size = 0;
-    EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha256(), nullptr);
-    std::string out;
-    for (unsigned int i = 0; i < size; ++i) out += fmt::format("{:02x}", digest[i]);
-    return out;
 }
 
 bool App::may_submit(const std::string& token_sha) {

@@ -35,33 +35,34 @@ std::vector<std::string> unlike(const Fingerprint& a, const Fingerprint& b) {
     return out;
 }
 
-std::size_t since(const Request& request) {
+int since(const Request& request) {
     const std::string& text = query(request, "since");
-    std::size_t value = 0;
+    int value = 0;
     const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (!text.empty() && (result.ec != std::errc{} || result.ptr != text.data() + text.size())) {
+    if (!text.empty() && (result.ec != std::errc{} || result.ptr != text.data() + text.size() || value < 0)) {
         throw Error("query parameter since: allowed: the number of pairs already known");
     }
     return value;
 }
 
-json events_json(const Record& record, std::size_t known) {
+json events_json(const page::Events& events, const std::string& id, int known) {
     json done = json::array();
-    std::size_t n = 0;
-    for (const Pair& pair : record.pairs) {
-        if (!pair.sealed) continue;
-        if (n++ < known) continue;
+    for (const page::PairEvent& pair : events.pairs) {
         done.push_back({{"gate", pair.gate},
                         {"number", pair.number},
-                        {"kind", name(pair.kind)},
+                        {"kind", pair.kind},
                         {"discarded", pair.discarded}});
     }
-    return {{"id", record.id},
-            {"state", record.state},
+    json progress = json::parse(events.progress, nullptr, false);
+    if (!progress.is_object()) progress = nullptr;
+    return {{"id", id},
+            {"state", events.state},
+            {"verdict", events.verdict},
+            {"reason", events.reason},
             {"since", known},
-            {"next", n},
+            {"next", events.n_pairs},
             {"pairs", std::move(done)},
-            {"analysis", record.analysis ? analysis_json(*record.analysis) : json()}};
+            {"progress", std::move(progress)}};
 }
 
 }  // namespace
@@ -83,29 +84,28 @@ Response get_pairs(const Request& request, Context& context) {
 
 // A stream says only what is new; an answer without news is empty and costs the reader nothing.
 Response get_events(const Request& request, Context& context) {
-    const auto record = find_record(request, context);
-    if (!record) return no_such_experiment(request);
-    const std::size_t known = since(request);
-    json events = events_json(*record, known);
+    const std::string& id = request.params.at("id");
+    const int known = since(request);
+    const std::optional<page::Events> events = context.source->events(id, known);
+    if (!events) return no_such_experiment(request);
+    const json document = events_json(*events, id, known);
     const bool stream = header(request, "accept").find("text/event-stream") != std::string::npos;
-    if (!stream) return json_response(events);
-    const bool over = record->state != "running" && record->state != "queued";
-    const auto next = events["next"].get<std::size_t>();
-    const std::string last_state = query(request, "state");
+    if (!stream) return json_response(document);
+    const bool over = events->state != "running" && events->state != "queued";
     Response response;
     response.type = "text/event-stream";
     response.headers.emplace_back("Cache-Control", "no-store");
-    if (next > known || record->state != last_state || over) {
-        response.body = "id: " + std::to_string(next) + "\ndata: " +
-                        events.dump(-1, ' ', false, json::error_handler_t::replace) + "\n\n";
+    if (events->n_pairs > known || events->state != query(request, "state") || over) {
+        response.body = "id: " + std::to_string(events->n_pairs) + "\ndata: " +
+                        document.dump(-1, ' ', false, json::error_handler_t::replace) + "\n\n";
     }
     if (over) {
         response.close = true;
         return response;
     }
     response.follow = std::make_shared<Request>(request);
-    response.follow->query["since"] = std::to_string(next);
-    response.follow->query["state"] = record->state;
+    response.follow->query["since"] = std::to_string(events->n_pairs);
+    response.follow->query["state"] = events->state;
     return response;
 }
 

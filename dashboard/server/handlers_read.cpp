@@ -36,8 +36,8 @@ std::string word_in(const Request& request, const std::string& key,
     throw Error("query parameter " + key + ": allowed: " + list);
 }
 
-ListQuery list_query(const Request& request) {
-    ListQuery out;
+page::ListQuery list_query(const Request& request) {
+    page::ListQuery out;
     out.verdict = word_in(request, "verdict", {"accept", "reject", "inconclusive", "invalid"});
     out.state = word_in(request, "state", {"queued", "running", "done", "failed", "cancelled"});
     out.owner = query(request, "owner");
@@ -49,27 +49,27 @@ ListQuery list_query(const Request& request) {
     return out;
 }
 
-json page_json(const ListPage& page) {
+json page_json(const page::ListPage& page) {
     json rows = json::array();
-    for (const ListRow& row : page.rows) rows.push_back(list_row_json(row));
+    for (const page::ListRow& row : page.rows) rows.push_back(list_row_json(row));
     return {{"rows", std::move(rows)}, {"next", page.next}};
 }
 
-json queue_json(const std::vector<QueueRow>& queue) {
+json queue_json(const std::vector<page::QueueRow>& queue) {
     json rows = json::array();
-    for (const QueueRow& row : queue) rows.push_back(queue_row_json(row));
+    for (const page::QueueRow& row : queue) rows.push_back(queue_row_json(row));
     return rows;
 }
 
-json hosts_json(const std::vector<HostRow>& hosts) {
+json hosts_json(const std::vector<page::HostDetail>& hosts) {
     json rows = json::array();
-    for (const HostRow& row : hosts) rows.push_back(host_json(row));
+    for (const page::HostDetail& row : hosts) rows.push_back(host_json(row));
     return rows;
 }
 
-json journal_json(const std::vector<JournalRow>& entries) {
+json journal_json(const std::vector<page::ListRow>& entries) {
     json rows = json::array();
-    for (const JournalRow& row : entries) rows.push_back(journal_row_json(row));
+    for (const page::ListRow& row : entries) rows.push_back(journal_row_json(row));
     return rows;
 }
 
@@ -106,7 +106,7 @@ Response get_hosts(const Request&, Context& context) {
 
 Response get_kernels(const Request&, Context& context) {
     json rows = json::array();
-    for (const KernelRow& row : context.source->kernels()) {
+    for (const page::KernelRow& row : context.source->kernels()) {
         rows.push_back({{"op", row.op},
                         {"variant", row.variant},
                         {"experiment", row.experiment},
@@ -114,6 +114,7 @@ Response get_kernels(const Request&, Context& context) {
                         {"at", row.at},
                         {"host", row.host},
                         {"reason", row.reason},
+                        {"accepted_by", row.accepted_by},
                         {"calls_per_token", row.calls_per_token},
                         {"ns_per_token", row.ns_per_token},
                         {"bytes_per_token", row.bytes_per_token}});
@@ -142,7 +143,7 @@ Response get_journal(const Request& request, Context& context) {
 }
 
 Response get_tried(const Request& request, Context& context) {
-    ListQuery wanted;
+    page::ListQuery wanted;
     wanted.text = query(request, "q").substr(0, 200);
     wanted.limit = 100;
     return json_response(page_json(context.source->list(wanted)));

@@ -174,8 +174,8 @@ json arms_difference(const Record& record) {
     return out;
 }
 
-json list_row_json(const ListRow& row) {
-    return {{"job", row.job},
+json list_row_json(const page::ListRow& row) {
+    return {{"cursor", row.cursor},
             {"id", row.id},
             {"owner", row.owner},
             {"claim", row.claim},
@@ -197,9 +197,10 @@ json list_row_json(const ListRow& row) {
             {"journal", row.journal_path}};
 }
 
-json queue_row_json(const QueueRow& row) {
-    return {{"job", row.job},
-            {"id", row.id},
+json queue_row_json(const page::QueueRow& row) {
+    json progress = json::parse(row.progress, nullptr, false);
+    if (!progress.is_object()) progress = nullptr;
+    return {{"id", row.id},
             {"owner", row.owner},
             {"claim", row.claim},
             {"state", row.state},
@@ -215,37 +216,37 @@ json queue_row_json(const QueueRow& row) {
             {"lease_until", row.lease_until},
             {"need_tags", row.need_tags},
             {"cancel_asked", row.cancel_asked},
-            {"effect", optional_json(row.effect)},
-            {"interval", bounds_json(row.interval)}};
+            {"progress", std::move(progress)}};
 }
 
-json host_json(const HostRow& row) {
+json host_json(const page::HostDetail& row) {
     json noise = json::array();
-    for (const HostRow::Noise& one : row.noise) {
+    for (const page::HostNoise& one : row.noise) {
         noise.push_back({{"metric", one.metric},
+                         {"mode", one.mode},
                          {"pairs", one.pairs},
                          {"sigma_d", one.sigma_d},
-                         {"mde95", one.mde95},
                          {"at", one.at}});
     }
-    return {{"name", row.name},         {"seen_at", row.seen_at},   {"running", row.running},
-            {"tags", row.tags},         {"draining", row.draining}, {"facts", row.fingerprint},
+    json facts = json::parse(row.fingerprint, nullptr, false);
+    if (!facts.is_object()) facts = json::object();
+    return {{"name", row.name},
+            {"seen_at", row.seen_at},
+            {"running", row.running},
+            {"tags", row.tags},
+            {"draining", row.draining},
+            {"facts", std::move(facts)},
             {"noise", std::move(noise)}};
 }
 
-json journal_row_json(const JournalRow& row) {
-    return {{"slug", row.slug},
-            {"id", row.id},
-            {"date", row.date},
-            {"claim", row.claim},
-            {"owner", row.owner},
-            {"verdict", row.verdict},
-            {"reason", row.reason},
-            {"sentence", row.sentence},
-            {"metric", row.metric},
-            {"snippet", row.snippet},
-            {"effect", optional_json(row.effect)},
-            {"interval", bounds_json(row.interval)}};
+std::string slug_of(const std::string& decided_at, const std::string& id) {
+    return decided_at.substr(0, 10) + "-" + id;
+}
+
+json journal_row_json(const page::ListRow& row) {
+    json out = list_row_json(row);
+    out["slug"] = slug_of(row.decided_at, row.id);
+    return out;
 }
 
 json analysis_json(const Analysis& analysis) {
@@ -297,6 +298,7 @@ json experiment_json(const Record& record) {
                 {"decided_at", record.decided_at},
                 {"seconds", record.seconds},
                 {"journal", record.journal_path},
+                {"slug", record.decided_at.empty() ? "" : slug_of(record.decided_at, record.id)},
                 {"analysis", record.analysis ? analysis_json(*record.analysis) : json()},
                 {"planned", planned_gates(record.spec)}};
     if (out["spec"].is_discarded()) out["spec"] = json::object();

@@ -10,10 +10,12 @@
 namespace steady::web {
 
 nlohmann::json bounds_json(const Interval& interval);  // [low|null, high|null]
-nlohmann::json list_row_json(const ListRow& row);
-nlohmann::json queue_row_json(const QueueRow& row);
-nlohmann::json host_json(const HostRow& row);
-nlohmann::json journal_row_json(const JournalRow& row);
+nlohmann::json list_row_json(const page::ListRow& row);
+nlohmann::json queue_row_json(const page::QueueRow& row);
+nlohmann::json host_json(const page::HostDetail& row);
+nlohmann::json journal_row_json(const page::ListRow& row);
+// The entry's address: <day of the verdict>-<id>.
+std::string slug_of(const std::string& decided_at, const std::string& id);
 
 nlohmann::json analysis_json(const Analysis& analysis);
 nlohmann::json experiment_json(const Record& record);
