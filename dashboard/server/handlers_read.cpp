@@ -124,7 +124,7 @@ Response get_kernels(const Request&, Context& context) {
 
 Response get_owners(const Request&, Context& context) {
     json rows = json::array();
-    for (const OwnerRow& row : context.source->owners()) {
+    for (const page::OwnerRow& row : context.source->owners()) {
         rows.push_back({{"owner", row.owner},
                         {"experiments", row.experiments},
                         {"accepted", row.accepted},

