@@ -70,23 +70,46 @@ double log_e(Values d, Values scales, double theta, Side side, const Betting& be
 namespace {
 
 constexpr int kBisections = 60;
+constexpr int kNarrowingBisections = 30;  // resolution 2e-9: enough for a picture
 
-// Moves `bound` inwards to where E of these pairs alone stops refuting. `outer` is −1 or +1.
-std::optional<double> tighten(std::optional<double> bound, double outer, Values d, Values scales,
-                              Side side, double threshold, const Betting& betting) {
-    const auto refuted = [&](double theta) {
-        return log_e(d, scales, theta, side, betting) >= threshold;
-    };
-    double out = bound.value_or(outer), in = -outer;
-    if (!refuted(out)) return bound;
-    for (int step = 0; step < kBisections; ++step) {
+// Moves from `out`, where `refuted` holds, towards `in`, to where it stops holding.
+template <typename Refuted>
+double bisect(double out, double in, int steps, const Refuted& refuted) {
+    for (int step = 0; step < steps; ++step) {
         const double middle = (out + in) / 2;
         (refuted(middle) ? out : in) = middle;
     }
     return out;
 }
 
+std::optional<double> final_bound(double outer, Values d, Values scales, Side side,
+                                  double threshold, const Betting& betting) {
+    const auto refuted = [&](double theta) {
+        const std::vector<double> path = log_e_path(d, scales, theta, side, betting);
+        return !path.empty() && *std::max_element(path.begin(), path.end()) >= threshold;
+    };
+    if (!refuted(outer)) return std::nullopt;
+    return bisect(outer, -outer, kBisections, refuted);
+}
+
+// The bound after one more pair: unchanged unless E of all pairs so far refutes it.
+std::optional<double> tighten(std::optional<double> bound, double outer, Values d, Values scales,
+                              Side side, double threshold, const Betting& betting) {
+    const auto refuted = [&](double theta) {
+        return log_e(d, scales, theta, side, betting) >= threshold;
+    };
+    const double now = bound.value_or(outer);
+    if (!refuted(now)) return bound;
+    return bisect(now, -outer, kNarrowingBisections, refuted);
+}
+
 }  // namespace
+
+Bounds confidence_bounds(Values d, Values scales, double a, const Betting& betting) {
+    const double threshold = std::log(2 / a);
+    return {final_bound(-1, d, scales, Side::at_most, threshold, betting),
+            final_bound(1, d, scales, Side::at_least, threshold, betting)};
+}
 
 std::vector<Bounds> confidence_sequence(Values d, Values scales, double a, const Betting& betting) {
     const double threshold = std::log(2 / a);
@@ -99,11 +122,6 @@ std::vector<Bounds> confidence_sequence(Values d, Values scales, double a, const
         sequence.push_back(now);
     }
     return sequence;
-}
-
-Bounds confidence_bounds(Values d, Values scales, double a, const Betting& betting) {
-    const std::vector<Bounds> sequence = confidence_sequence(d, scales, a, betting);
-    return sequence.empty() ? Bounds{} : sequence.back();
 }
 
 namespace {

@@ -2,14 +2,14 @@
 // Programs read it, so a key is added but never renamed.
 #include <nlohmann/json.hpp>
 
-#include "engine/protocol/json_fields.h"
+#include "runner/pipeline/record_fields.h"
 #include "runner/pipeline/record_json.h"
 
 namespace steady {
 namespace {
 
 using Json = nlohmann::json;
-using json_fields::encode;
+using record_fields::encode;
 
 Json gate_json(const GateResult& gate) {
     return {{"id", gate.id},

@@ -46,9 +46,9 @@ RuleOutcome decide_gain(Values all, const RuleParams& params) {
     outcome.why = "need_more_pairs";
     outcome.n_pairs = d.size();
     for (std::size_t n = 0; n < d.size(); ++n) {
-        if (accept[n] + params.prior_log_e >= accept_at)
+        if (accept[n] + params.prior_log_e_accept >= accept_at)
             outcome.decision = Decision::accept;
-        else if (reject[n] >= reject_at)
+        else if (reject[n] + params.prior_log_e_reject >= reject_at)
             outcome.decision = Decision::reject;
         else
             continue;
@@ -60,8 +60,8 @@ RuleOutcome decide_gain(Values all, const RuleParams& params) {
     if (outcome.decision == Decision::inconclusive && d.size() == params.n_max)
         look_at_cap(outcome, seen, params);
     if (!seen.empty()) {
-        outcome.log_e_accept = accept[seen.size() - 1] + params.prior_log_e;
-        outcome.log_e_reject = reject[seen.size() - 1];
+        outcome.log_e_accept = accept[seen.size() - 1] + params.prior_log_e_accept;
+        outcome.log_e_reject = reject[seen.size() - 1] + params.prior_log_e_reject;
         outcome.log_e_regression = regression[seen.size() - 1];
     }
     if (outcome.decision == Decision::reject) {
@@ -69,6 +69,7 @@ RuleOutcome decide_gain(Values all, const RuleParams& params) {
         const bool slower = *std::max_element(regression.begin(), end) >= reject_at;
         outcome.sub = slower ? "regression" : "no_worthwhile_gain";
     }
+    if (!params.estimate) return outcome;
     outcome.hl = hodges_lehmann_estimate(seen);
     outcome.bounds =
         confidence_bounds(seen, Values(scales).first(seen.size()), params.cs_alpha, params.betting);

@@ -18,8 +18,10 @@ struct RuleParams {
     double delta_w = 0.01;  // smallest gain worth having, log effect
     std::size_t n_max = 50;
     double cs_alpha = 0.05;
-    bool final_look = true;  // a later attempt at the same question has none
-    double prior_log_e = 0;  // ln E(accept) of earlier attempts at the same question
+    bool final_look = true;         // a later attempt at the same question has none
+    double prior_log_e_accept = 0;  // sums over earlier attempts at the same question
+    double prior_log_e_reject = 0;
+    bool estimate = true;  // false skips hl and bounds: simulations need the decision alone
     Betting betting;
 };
 

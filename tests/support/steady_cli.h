@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/small_experiment.h"
+
 namespace steady {
 
 struct CliResult {
@@ -36,8 +38,5 @@ public:
 private:
     std::filesystem::path root_, state_;
 };
-
-// A small experiment on tiny-glm.gguf of tests/data/models, ready to be changed by a test.
-nlohmann::json small_experiment();
 
 }  // namespace steady
