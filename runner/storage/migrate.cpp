@@ -10,6 +10,7 @@
 
 #include "runner/edges/embedded.h"
 #include "runner/edges/files.h"
+#include "runner/pipeline/spec.h"
 #include "runner/storage/connection.h"
 #include "runner/storage/private_cluster.h"
 

@@ -49,13 +49,16 @@ begin
   values (v_name, p_spec_id, p_sha, v_rerun, p_question,
     (select max(exp_id) from experiment where spec_id = p_spec_id and spec_sha <> p_sha),
     p_spec::jsonb, p_spec, p_seed)
-  on conflict (spec_sha, rerun_no) do nothing
+  on conflict do nothing                        -- any of its unique keys: names collide first
   returning exp_id into v_exp;
   if v_exp is null then
     -- the latest run of the same file answers for it
     return query select e.name, j.job_id, false, j.state
       from experiment e join job j using (exp_id)
       where e.spec_sha = p_sha order by e.rerun_no desc limit 1;
+    if not found then
+      raise exception 'the name % is taken by another spec', v_name using errcode = 'ST005';
+    end if;
     return;
   end if;
   insert into job (exp_id, priority, need_tags) values (v_exp, p_priority, p_tags)
