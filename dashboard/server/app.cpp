@@ -1,5 +1,5 @@
-// The way of a request through the dashboard: what the network thread may answer at once, and what a
-// worker answers after asking the database. Errors become responses here and nowhere else.
+// The way of a request through the dashboard: what the network thread may answer at once, and what
+// a worker answers after asking the database. Errors become responses here and nowhere else.
 #include "dashboard/server/app.h"
 
 #include <fmt/format.h>
@@ -27,9 +27,10 @@ std::optional<Response> check_scope(const Request& request, const Route& route,
     if (route.scope == Scope::read && !options.reads_need_token) return std::nullopt;
     const std::string& authorization = header(request, "authorization");
     if (!authorization.starts_with(kBearer)) {
-        return unauthorized(fmt::format("a token with scope {} is needed; make one with: steady "
-                                        "token create --scope {}",
-                                        name(route.scope), name(route.scope)));
+        return unauthorized(
+            fmt::format("a token with scope {} is needed; make one with: steady "
+                        "token create --scope {}",
+                        name(route.scope), name(route.scope)));
     }
     // Looked up by hash: a guess's hash says nothing about how close the guess was.
     const std::string sha = sha256_hex(authorization.substr(std::string_view(kBearer).size()));
@@ -55,8 +56,9 @@ std::optional<Response> check_write(const Request& request) {
 
 Response no_database() {
     Response response = error_response(
-        503, "the database cannot be reached; the server tries again by itself. See: steady db "
-             "status");
+        503,
+        "the database cannot be reached; the server tries again by itself. See: steady db "
+        "status");
     response.headers.emplace_back("Retry-After", "2");
     return response;
 }

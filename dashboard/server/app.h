@@ -23,9 +23,9 @@ enum class Scope { open, read, submit, cancel, admin };
 const char* name(Scope scope);
 
 struct AppOptions {
-    bool reads_need_token = false;    // bound wider than loopback without --public-reads
-    std::vector<std::string> hosts;   // names allowed in Host besides localhost and addresses
-    int submits_per_minute = 30;      // per token
+    bool reads_need_token = false;   // bound wider than loopback without --public-reads
+    std::vector<std::string> hosts;  // names allowed in Host besides localhost and addresses
+    int submits_per_minute = 30;     // per token
     int queue_depth_max = 10000;
 };
 

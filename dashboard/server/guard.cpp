@@ -16,7 +16,8 @@ std::string host_name(const std::string& authority) {
         return end == std::string::npos ? "" : authority.substr(1, end - 1);
     }
     const std::size_t colon = authority.find(':');
-    if (colon != std::string::npos && authority.find(':', colon + 1) != std::string::npos) return "";
+    if (colon != std::string::npos && authority.find(':', colon + 1) != std::string::npos)
+        return "";
     return authority.substr(0, colon);
 }
 
@@ -30,11 +31,16 @@ bool is_address(const std::string& host) {
 
 const char* name(Scope scope) {
     switch (scope) {
-        case Scope::open: return "open";
-        case Scope::read: return "read";
-        case Scope::submit: return "submit";
-        case Scope::cancel: return "cancel";
-        case Scope::admin: return "admin";
+        case Scope::open:
+            return "open";
+        case Scope::read:
+            return "read";
+        case Scope::submit:
+            return "submit";
+        case Scope::cancel:
+            return "cancel";
+        case Scope::admin:
+            return "admin";
     }
     return "open";
 }
@@ -45,13 +51,14 @@ std::optional<Response> check_origin(const Request& request, const AppOptions& o
     std::string host = host_name(authority);
     std::transform(host.begin(), host.end(), host.begin(),
                    [](char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c); });
-    const bool known = host == "localhost" || is_address(host) ||
-                       std::find(options.hosts.begin(), options.hosts.end(), host) !=
-                           options.hosts.end();
+    const bool known =
+        host == "localhost" || is_address(host) ||
+        std::find(options.hosts.begin(), options.hosts.end(), host) != options.hosts.end();
     if (!known) {
         return error_response(
-            421, "this Host is not served here; allowed: localhost, an IP address, or a name "
-                 "given with --host");
+            421,
+            "this Host is not served here; allowed: localhost, an IP address, or a name "
+            "given with --host");
     }
     const std::string& origin = header(request, "origin");
     if (!origin.empty() && origin != "http://" + authority && origin != "https://" + authority) {

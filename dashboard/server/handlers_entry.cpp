@@ -1,5 +1,5 @@
-// Journal entries: the Markdown as it stands, or as a page of its own made here. The page carries no
-// script; it needs none.
+// Journal entries: the Markdown as it stands, or as a page of its own made here. The page carries
+// no script; it needs none.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -40,7 +40,7 @@ std::string experiment_of(const std::string& text) {
     if (!text.starts_with("---\n") || at == std::string::npos) return {};
     const std::string id = text.substr(at + 5, text.find('\n', at + 1) - at - 5);
     return id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos ? id
-                                                                                             : "";
+                                                                                              : "";
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "dashboard/server/handlers.h"
 #include "dashboard/server/view_json.h"
 #include "engine/protocol/error.h"
+#include "runner/pipeline/record_json.h"
 
 namespace steady::web {
 namespace {
@@ -39,7 +40,8 @@ int since(const Request& request) {
     const std::string& text = query(request, "since");
     int value = 0;
     const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (!text.empty() && (result.ec != std::errc{} || result.ptr != text.data() + text.size() || value < 0)) {
+    if (!text.empty() &&
+        (result.ec != std::errc{} || result.ptr != text.data() + text.size() || value < 0)) {
         throw Error("query parameter since: allowed: the number of pairs already known");
     }
     return value;
@@ -77,6 +79,25 @@ Response no_such_experiment(const Request& request) {
                                    "file, or last");
 }
 
+Response get_experiment(const Request& request, Context& context) {
+    const auto record = find_record(request, context);
+    if (!record) return no_such_experiment(request);
+    if (request.format != "md") return json_response(experiment_json(*record));
+    if (!record->analysis) return error_response(404, "no entry before a verdict");
+    const auto text = context.source->entry(slug_of(record->decided_at, record->id));
+    if (!text) return error_response(404, "no entry");
+    Response response;
+    response.type = "text/markdown";
+    response.headers.emplace_back("Cache-Control", "no-store");
+    response.body = *text;
+    return response;
+}
+
+Response get_record(const Request& request, Context& context) {
+    const auto record = find_record(request, context);
+    return record ? json_response(json(*record)) : no_such_experiment(request);
+}
+
 Response get_pairs(const Request& request, Context& context) {
     const auto record = find_record(request, context);
     return record ? json_response(pairs_json(*record)) : no_such_experiment(request);
@@ -96,8 +117,9 @@ Response get_events(const Request& request, Context& context) {
     response.type = "text/event-stream";
     response.headers.emplace_back("Cache-Control", "no-store");
     if (events->n_pairs > known || events->state != query(request, "state") || over) {
-        response.body = "id: " + std::to_string(events->n_pairs) + "\ndata: " +
-                        document.dump(-1, ' ', false, json::error_handler_t::replace) + "\n\n";
+        response.body = "id: " + std::to_string(events->n_pairs) +
+                        "\ndata: " + document.dump(-1, ' ', false, json::error_handler_t::replace) +
+                        "\n\n";
     }
     if (over) {
         response.close = true;

@@ -1,4 +1,5 @@
-// Foreign bytes are taken apart here: URLs, escapes, UTF-8; and text is made harmless on its way out.
+// Foreign bytes are taken apart here: URLs, escapes, UTF-8; and text is made harmless on its way
+// out.
 #include "dashboard/server/http.h"
 
 #include <fmt/format.h>
@@ -183,12 +184,23 @@ std::string escape_html(std::string_view text) {
     out.reserve(text.size() + 16);
     for (const char c : text) {
         switch (c) {
-            case '&': out += "&amp;"; break;
-            case '<': out += "&lt;"; break;
-            case '>': out += "&gt;"; break;
-            case '"': out += "&quot;"; break;
-            case '\'': out += "&#39;"; break;
-            default: out.push_back(c);
+            case '&':
+                out += "&amp;";
+                break;
+            case '<':
+                out += "&lt;";
+                break;
+            case '>':
+                out += "&gt;";
+                break;
+            case '"':
+                out += "&quot;";
+                break;
+            case '\'':
+                out += "&#39;";
+                break;
+            default:
+                out.push_back(c);
         }
     }
     return out;

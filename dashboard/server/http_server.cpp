@@ -1,6 +1,7 @@
 // The only file that knows Boost.Beast. One thread, one coroutine per connection: slow clients cost
 // a few kilobytes and a timer, not a thread. Deadlines are ours rather than the library's, because
-// a client that ran out of time still deserves to read 408; the library's timer stays as a backstop.
+// a client that ran out of time still deserves to read 408; the library's timer stays as a
+// backstop.
 #include "dashboard/server/http_server.h"
 
 #include <fmt/format.h>
@@ -252,13 +253,12 @@ awaitable<Response> ask_worker(State& state, Request request) {
     auto answer = std::make_shared<Answer>(state.io);
     answer->bell.expires_at(Clock::time_point::max());
     net::io_context& io = state.io;
-    const bool taken =
-        state.answerer.submit(std::move(request), [answer, &io](Response response) {
-            net::post(io, [answer, response = std::move(response)]() mutable {
-                answer->response = std::move(response);
-                answer->bell.cancel();
-            });
+    const bool taken = state.answerer.submit(std::move(request), [answer, &io](Response response) {
+        net::post(io, [answer, response = std::move(response)]() mutable {
+            answer->response = std::move(response);
+            answer->bell.cancel();
         });
+    });
     if (!taken) {
         Response busy = error_response(503, "all workers are busy; try again in a second");
         busy.headers.emplace_back("Retry-After", "1");
@@ -351,8 +351,8 @@ awaitable<void> stream_events(Connection& connection, Response response) {
     fill_header(head, response, false);
     std::string first = fmt::format("HTTP/1.1 200 OK\r\n");
     for (const auto& field : head) {
-        first += fmt::format("{}: {}\r\n", std::string(field.name_string()),
-                             std::string(field.value()));
+        first +=
+            fmt::format("{}: {}\r\n", std::string(field.name_string()), std::string(field.value()));
     }
     first += "\r\n" + response.body;
     bool open = co_await send_event_text(connection, first);
@@ -415,7 +415,7 @@ awaitable<bool> serve_one(Connection& connection, bool first) {
     }
     const bool keep = incoming.keep_alive && !response.close;
     const bool sent = co_await write_response(connection, response, incoming.version, head, keep);
-    co_return sent && keep;
+    co_return sent&& keep;
 }
 
 template <typename State>
@@ -482,9 +482,10 @@ HttpServer::HttpServer(const std::string& address, std::uint16_t port, HttpLimit
     error_code ec;
     const auto ip = net::ip::make_address(address == "localhost" ? "127.0.0.1" : address, ec);
     if (ec) {
-        throw Error(fmt::format("cannot listen on '{}': not an address; allowed: an IPv4 or IPv6 "
-                                "address, for example 127.0.0.1",
-                                address));
+        throw Error(
+            fmt::format("cannot listen on '{}': not an address; allowed: an IPv4 or IPv6 "
+                        "address, for example 127.0.0.1",
+                        address));
     }
     const tcp::endpoint endpoint(ip, port);
     auto& acceptor = state_->acceptor;
@@ -493,9 +494,10 @@ HttpServer::HttpServer(const std::string& address, std::uint16_t port, HttpLimit
     if (!ec) acceptor.bind(endpoint, ec);
     if (!ec) acceptor.listen(1024, ec);
     if (ec) {
-        throw Error(fmt::format("cannot listen on {}:{}: {}; another server may be running: choose "
-                                "--port, or 0 for a free one",
-                                address, port, ec.message()));
+        throw Error(
+            fmt::format("cannot listen on {}:{}: {}; another server may be running: choose "
+                        "--port, or 0 for a free one",
+                        address, port, ec.message()));
     }
 }
 

@@ -8,7 +8,8 @@
 
 namespace steady::web {
 
-// Safe HTML: raw HTML dropped, links with unsafe schemes emptied. YAML front matter becomes a table.
+// Safe HTML: raw HTML dropped, links with unsafe schemes emptied. YAML front matter becomes a
+// table.
 std::string render_markdown(std::string_view text);
 
 }  // namespace steady::web

@@ -56,10 +56,8 @@ nlohmann::json parameters(const Route& route) {
         if (!part.starts_with('{')) continue;
         std::string_view word = part.substr(1, part.size() - 2);
         if (word.ends_with("...")) word.remove_suffix(3);
-        list.push_back({{"name", word},
-                        {"in", "path"},
-                        {"required", true},
-                        {"schema", {{"type", "string"}}}});
+        list.push_back(
+            {{"name", word}, {"in", "path"}, {"required", true}, {"schema", {{"type", "string"}}}});
     }
     for (const QueryDoc& query : route.query) {
         list.push_back({{"name", query.name},
@@ -82,7 +80,9 @@ std::string documented_path(const Route& route, std::string_view format) {
     std::string path = route.pattern;
     const std::size_t dots = path.find("...");
     if (dots != std::string::npos) path.erase(dots, 3);
-    if (format == "html" || format == "page" || std::string_view(route.pattern).starts_with("/assets")) return path;
+    if (format == "html" || format == "page" ||
+        std::string_view(route.pattern).starts_with("/assets"))
+        return path;
     return fmt::format("{}.{}", path == "/" ? "/index" : path, format);
 }
 
@@ -99,7 +99,7 @@ const std::vector<Route>& routes() {
         {"GET", "/x/{id}", "page,json,md", Scope::read, false, get_experiment, "One experiment: verdict, hypothesis, gates, checks, environment, attempts; .md is its entry", {}},
         {"GET", "/x/{id}/pairs", "page,json", Scope::read, false, get_pairs, "Every pair: order, values, d, discarded and why", {}},
         {"GET", "/x/{id}/record", "json", Scope::read, false, get_record, "The complete record with all samples", {}},
-        {"GET", "/x/{id}/figure/{name}", "svg", Scope::read, false, get_figure, "A figure: pairs, order, interval, evidence, narrowing or profile", {{"theme", "light (default) or dark"}}},
+        {"GET", "/x/{id}/figure/{name}", "svg", Scope::read, false, get_figure, "A figure: interval, pairs, evidence or profile; readable on light and dark", {}},
         {"GET", "/x/{id}/events", "html,json", Scope::read, false, get_events, "What happened since pair N: JSON, or a stream when text/event-stream is accepted", {{"since", "number of pairs already known"}}},
         {"GET", "/compare/{pair}", "page,json", Scope::read, false, get_compare, "Two experiments A...B side by side, with the difference of their environments", {}},
         {"GET", "/j", "page,json", Scope::read, false, get_journal, "Journal entries, newest first", {{"q", "words; rejected ideas are searched too"}, {"limit", "1 to 500, default 100"}}},
@@ -169,7 +169,9 @@ std::string openapi_json() {
             if (route.scope != Scope::open && route.scope != Scope::read) {
                 operation["security"] = {{{"token", nlohmann::json::array()}}};
             }
-            if (post) operation["requestBody"] = {{"content", {{"application/json", {{"schema", {{"type", "object"}}}}}}}};
+            if (post)
+                operation["requestBody"] = {
+                    {"content", {{"application/json", {{"schema", {{"type", "object"}}}}}}}};
         }
     }
     const nlohmann::json document = {
@@ -178,7 +180,8 @@ std::string openapi_json() {
          {{"title", "Steady"},
           {"version", "1"},
           {"description", "Reads are open on loopback; writes need a bearer token."}}},
-        {"components", {{"securitySchemes", {{"token", {{"type", "http"}, {"scheme", "bearer"}}}}}}},
+        {"components",
+         {{"securitySchemes", {{"token", {{"type", "http"}, {"scheme", "bearer"}}}}}}},
         {"paths", paths}};
     return document.dump(1);
 }

@@ -44,10 +44,8 @@ Dashboard::Dashboard(const ServeOptions& options, MakeSource make_source, HttpLi
     Answerer answerer;
     answerer.quick = [&parts](Request& request) { return parts.app.quick(request); };
     answerer.submit = [&parts](Request request, std::function<void(Response)> done) {
-        return parts.pool->submit([&parts, request = std::move(request),
-                                   done = std::move(done)](Source* source) {
-            done(parts.app.work(request, source));
-        });
+        return parts.pool->submit([&parts, request = std::move(request), done = std::move(done)](
+                                      Source* source) { done(parts.app.work(request, source)); });
     };
     parts.http =
         std::make_unique<HttpServer>(options.address, options.port, limits, std::move(answerer));

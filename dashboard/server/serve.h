@@ -16,10 +16,10 @@ namespace steady {
 struct ServeOptions {
     std::string database_url;
     std::string address = "127.0.0.1";
-    std::uint16_t port = 8642;        // 0: a free one
-    bool public_reads = false;        // wider than loopback: read without a token
-    std::vector<std::string> hosts;   // further names under which browsers reach this server
-    int workers = 4;                  // database connections
+    std::uint16_t port = 8642;       // 0: a free one
+    bool public_reads = false;       // wider than loopback: read without a token
+    std::vector<std::string> hosts;  // further names under which browsers reach this server
+    int workers = 4;                 // database connections
 };
 
 // Serves until SIGINT or SIGTERM, returns 0. Prints the address on stdout. Throws Error: address

@@ -38,7 +38,7 @@ struct Source {
     // Scopes of the token with this hash (lower-case hex SHA-256); empty: not valid now.
     std::function<std::vector<std::string>(const std::string& sha256)> token_scopes;
     std::function<Submitted(const Spec& spec, int priority)> submit;
-    std::function<std::string(const std::string& id)> cancel;  // the state after it
+    std::function<std::string(const std::string& id)> cancel;                  // the state after it
     std::function<std::optional<std::string>(const std::string& slug)> entry;  // Markdown
     std::function<int()> queue_depth;
 };

@@ -1,5 +1,5 @@
-// One connection per worker thread, in the role steady_web: it may select, submit and cancel, and the
-// database refuses everything else.
+// One connection per worker thread, in the role steady_web: it may select, submit and cancel, and
+// the database refuses everything else.
 #include "dashboard/server/source_store.h"
 
 #include <sys/random.h>
@@ -81,7 +81,7 @@ std::optional<std::string> entry(Link& link, const std::string& slug) {
     const auto found = record(link, slug.substr(11));
     if (!found || !found->analysis) return std::nullopt;
 #if __has_include("runner/pipeline/entry.h")
-    return render_entry(*found);
+    return render(*found);
 #else
     return std::nullopt;
 #endif

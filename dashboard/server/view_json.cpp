@@ -77,10 +77,10 @@ json correctness_json(const Evidence& evidence) {
                    : json{{"failure", evidence.correctness_failure}};
     }
     const auto& reply = *evidence.correctness;
-    return {{"positions", reply.positions}, {"top1_agree", reply.top1_agree},
-            {"kl", reply.kl},               {"kl_max", reply.kl_max},
-            {"max_abs", reply.max_abs},     {"rel_l2", reply.rel_l2},
-            {"non_finite", reply.non_finite}};
+    return {
+        {"positions", reply.positions},  {"top1_agree", reply.top1_agree}, {"kl", reply.kl},
+        {"kl_max", reply.kl_max},        {"max_abs", reply.max_abs},       {"rel_l2", reply.rel_l2},
+        {"non_finite", reply.non_finite}};
 }
 
 json attempts_json(const std::vector<Attempt>& attempts) {
@@ -168,8 +168,8 @@ json arms_difference(const Record& record) {
     json out = {{"asked", difference(a, b, "path")}, {"ran", json()}};
     const auto& applied = record.evidence.applied;
     if (applied && applied->arms.count("A") > 0 && applied->arms.count("B") > 0) {
-        out["ran"] = difference(flatten(applied->arms.at("A")), flatten(applied->arms.at("B")),
-                                "path");
+        out["ran"] =
+            difference(flatten(applied->arms.at("A")), flatten(applied->arms.at("B")), "path");
     }
     return out;
 }
@@ -230,12 +230,8 @@ json host_json(const page::HostDetail& row) {
     }
     json facts = json::parse(row.fingerprint, nullptr, false);
     if (!facts.is_object()) facts = json::object();
-    return {{"name", row.name},
-            {"seen_at", row.seen_at},
-            {"running", row.running},
-            {"tags", row.tags},
-            {"draining", row.draining},
-            {"facts", std::move(facts)},
+    return {{"name", row.name},         {"seen_at", row.seen_at},   {"running", row.running},
+            {"tags", row.tags},         {"draining", row.draining}, {"facts", std::move(facts)},
             {"noise", std::move(noise)}};
 }
 

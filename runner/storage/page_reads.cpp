@@ -168,9 +168,9 @@ ListPage list(Transaction& transaction, const ListQuery& query) {
         std::string("select ") + sql::kPageColumns + sql::kPageTables + sql::kPageFilters;
     ListPage page;
     const std::string words = search_words(query.text);
-    for (const auto& row : transaction.exec_params(statement, query.verdict, query.state,
-                                                   query.owner, query.metric, query.host, words,
-                                                   query.before, query.limit + 1)) {
+    for (const auto& row :
+         transaction.exec_params(statement, query.verdict, query.state, query.owner, query.metric,
+                                 query.host, words, query.before, query.limit + 1)) {
         page.rows.push_back(list_row(row));
     }
     if (static_cast<int>(page.rows.size()) > query.limit) {
@@ -273,8 +273,8 @@ std::optional<Events> events(Transaction& transaction, const std::string& id, in
     out.progress = text(found[0][4]);
     out.n_pairs = whole(found[0][5]);
     if (since >= out.n_pairs) return out;
-    for (const auto& row : transaction.exec_params(sql::kPagePairEvents,
-                                                   found[0][0].as<std::int64_t>(), since)) {
+    for (const auto& row :
+         transaction.exec_params(sql::kPagePairEvents, found[0][0].as<std::int64_t>(), since)) {
         out.pairs.push_back({whole(row[0]), whole(row[1]), text(row[2]), text(row[3])});
     }
     return out;

@@ -1,6 +1,6 @@
-// What the page asks the database beyond single records: lists, queue, machines, kernels, the memory
-// of what was tried. Each function takes a transaction and reads rows that are already decided; no
-// statistics are made on a page view, save the spread of a machine's own noise.
+// What the page asks the database beyond single records: lists, queue, machines, kernels, the
+// memory of what was tried. Each function takes a transaction and reads rows that are already
+// decided; no statistics are made on a page view, save the spread of a machine's own noise.
 #pragma once
 
 #include <cstdint>

@@ -5,12 +5,10 @@ import { h } from '../dom.js';
 
 function picture(base, alt) {
   if (!token()) {
-    return h('picture', null, h('source', { media: '(prefers-color-scheme: dark)', srcset: `${base}?theme=dark` }),
-      h('img', { src: base, alt, loading: 'lazy' }));
+    return h('img', { src: base, alt, width: 760, loading: 'lazy' });
   }
   const image = h('img', { alt });
-  const dark = matchMedia('(prefers-color-scheme: dark)').matches;
-  getText(`${base}${dark ? '?theme=dark' : ''}`).then((text) => {
+  getText(base).then((text) => {
     const url = URL.createObjectURL(new Blob([text], { type: 'image/svg+xml' }));
     image.addEventListener('load', () => URL.revokeObjectURL(url), { once: true });
     image.src = url;

@@ -120,8 +120,7 @@ function evidence(data) {
   const band = data.analysis.aa_band;
   return section('Evidence', h('div', { class: 'figures' },
     figure(data.id, 'interval', 'The interval, and what A against A showed on the same machine'),
-    figure(data.id, 'pairs', 'Every pair in the order measured'),
-    figure(data.id, 'narrowing', 'The interval as it narrowed'),
+    figure(data.id, 'pairs', 'Every pair in the order measured, and the interval as it narrowed'),
     figure(data.id, 'evidence', 'Evidence over pairs')),
   h('p', { class: 'dim small' }, `A against A: ${interval(band) || 'not measured'}. Spread of a pair: ${percent(data.analysis.sigma_d, 3).replace('+', '')}. Stopped: ${words(data.analysis.why) || '–'}.`));
 }
