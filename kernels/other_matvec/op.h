@@ -21,6 +21,18 @@ struct OtherMatvecShape {
     std::string problem() const {
         if (rows <= 0 || cols <= 0) return "rows and cols are required";
         return cols % block_values(type) == 0 ? "" : "cols must be a multiple of the type's block";
+    }
+};
+
+struct OtherMatvec {
+    static constexpr const char* name = "other_matvec";
+    static constexpr int phases = 1;
+    using Shape = OtherMatvecShape;
+    struct Args {
+        Shape shape;
+        const std::byte* w = nullptr;  // [groups * rows][cols]
+        Activation x;                  // [groups][cols]
+        float* y = nullptr;            // [groups * rows]
     };
     using Run = void (*)(const Args&, Range) noexcept;
 
