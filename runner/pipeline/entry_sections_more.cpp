@@ -218,10 +218,12 @@ std::string environment(const Record& record) {
     out += table(rows);
     if (record.attempts.size() > 1) {
         out += fmt::format("\nMeasured in {} sittings:\n\n", record.attempts.size());
+        // How the last one ended is written after its entry, so it is not part of the entry.
         for (const Attempt& attempt : record.attempts) {
-            out += fmt::format("- {} to {} on {}: {}\n", escape_markdown(attempt.began),
-                               attempt.ended.empty() ? "now" : escape_markdown(attempt.ended),
-                               escape_markdown(attempt.host), escape_markdown(attempt.how));
+            const bool last = &attempt == &record.attempts.back();
+            out += fmt::format("- from {} on {}{}\n", escape_markdown(attempt.began),
+                               escape_markdown(attempt.host),
+                               last ? "" : ", ended by: " + escape_markdown(attempt.how));
         }
     }
     return out + "\n";

@@ -210,8 +210,8 @@ std::string report_markdown(const std::vector<Record>& records) {
         }
         Rows gates = gate_rows(record);
         for (std::size_t i = 1; i < gates.size(); ++i) {
-            for (std::string& cell : gates[i]) {
-                cell = escape_markdown(cell);
+            for (const std::size_t free_text : {0U, 3U, 4U, 7U}) {
+                gates[i][free_text] = escape_markdown(gates[i][free_text]);
             }
         }
         gates[0].back() = "in words";
@@ -225,6 +225,8 @@ std::string report_markdown(const std::vector<Record>& records) {
     return "### Steady\n\n" + entry::table(rows) +
            "\n▲ better, ▼ worse, ~ no difference shown; positive is better.\n" + details;
 }
+
+std::string report_markdown(const Record& record) { return report_markdown(std::vector{record}); }
 
 std::string report_text(const std::vector<Record>& records) {
     Rows rows = {{"experiment", "verdict", "metric", "effect", "pairs", "gates"}};

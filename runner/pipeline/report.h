@@ -11,6 +11,7 @@ namespace steady {
 
 // GitHub-flavoured Markdown: one row per record, gates folded below. For `report --format md`.
 std::string report_markdown(const std::vector<Record>& records);
+std::string report_markdown(const Record& record);
 
 // The same as plain text, aligned, without control characters. For `report --format text`.
 std::string report_text(const std::vector<Record>& records);
