@@ -20,17 +20,18 @@
 namespace steady {
 namespace {
 
-EngineSetup engine_setup(const Spec& spec, const Arguments& arguments) {
+EngineExecutorOptions engine_setup(const Spec& spec, const Arguments& arguments) {
     if (spec.subject.program != "steady-engine") {
         throw Error(
             "subject.program \"outside\" cannot be run by this build yet; allowed: steady-engine");
     }
     const Workload workload = load_workload(spec.subject.workload);
-    EngineSetup setup;
-    setup.engine = engine_path(arguments);
-    setup.kernels = kernels_path(setup.engine);
-    setup.model = resolve_model(spec.subject.model, arguments);
-    setup.text = workload.text;
+    EngineExecutorOptions setup;
+    setup.spec = &spec;
+    setup.engine_path = engine_path(arguments);
+    setup.kernels_path = kernels_path(setup.engine_path);
+    setup.model_path = resolve_model(spec.subject.model, arguments);
+    setup.workload_text = workload.text;
     setup.prompt_tokens = workload.prompt_tokens;
     return setup;
 }
@@ -94,15 +95,15 @@ StopSignal& interrupt_signal() {
 
 JobResult run_job(Job& job, const Arguments& arguments) {
     const Spec& spec = job.record.spec;
-    EngineSetup setup = engine_setup(spec, arguments);
+    EngineExecutorOptions setup = engine_setup(spec, arguments);
     setup.host_lock_fd = job.host_lock_fd;
     setup.stop = job.stop;
     Fingerprint fingerprint = machine_fingerprint();
-    add_file(fingerprint, "engine", setup.engine);
-    add_file(fingerprint, "model", setup.model);
+    add_file(fingerprint, "engine", setup.engine_path);
+    add_file(fingerprint, "model", setup.model_path);
     job.put_fingerprint(fingerprint);
 
-    EngineExecutor executor(spec, setup);
+    EngineExecutor executor(setup);
     Experiment experiment;
     experiment.spec = &spec;
     experiment.seed = job.record.seed;
@@ -125,7 +126,11 @@ JobResult run_job(Job& job, const Arguments& arguments) {
     }
     const ExperimentResult result = run_experiment(experiment);
     if (!arguments.has("quiet") && ::isatty(2) != 0) fmt::print(stderr, "\n");
-    if (result.ended == Ended::cancelled) return {.how = JobResult::How::stopped};
+    if (result.ended == Ended::cancelled) {
+        JobResult stopped;
+        stopped.how = JobResult::How::stopped;
+        return stopped;
+    }
     keep_aa(job, experiment.pairs);
     return {.how = JobResult::How::decided,
             .verdict = name(result.analysis.verdict),
@@ -149,8 +154,7 @@ Submitted submit_spec(Store& store, const Spec& spec, const SubmitOptions& optio
 
 Record run_here(const Spec& spec, const Arguments& arguments) {
     const std::string url = database_url(arguments.get("db"));
-    const EngineSetup setup = engine_setup(spec, arguments);
-    EngineExecutor(spec, setup).open();  // a refused flag is bad input: say so before a job exists
+    EngineExecutor(engine_setup(spec, arguments)).open();  // a refused flag is bad input: say so before a job exists
 
     Store store = open_store(arguments);
     Submitted submitted = submit_spec(store, spec);
