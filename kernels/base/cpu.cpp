@@ -1,0 +1,137 @@
+// cpuid leaves 1 and 7 name the features; xgetbv says which registers the system saves.
+#include "kernels/base/cpu.h"
+
+#include <cpuid.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace steady::cpu {
+namespace {
+
+struct Regs {
+    std::uint32_t eax = 0, ebx = 0, ecx = 0, edx = 0;
+};
+
+Regs ask(std::uint32_t leaf, std::uint32_t sub) {
+    Regs r;
+    if (__get_cpuid_count(leaf, sub, &r.eax, &r.ebx, &r.ecx, &r.edx) == 0) return {};
+    return r;
+}
+
+std::uint64_t saved_registers() {
+    std::uint32_t low = 0;
+    std::uint32_t high = 0;
+    asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return static_cast<std::uint64_t>(high) << 32 | low;
+}
+
+bool bit(std::uint32_t word, int index) { return ((word >> index) & 1) != 0; }
+
+Features detect() {
+    const Regs one = ask(1, 0);
+    if (!bit(one.ecx, 27)) return none;  // OSXSAVE: xgetbv may not be used
+    const std::uint64_t saved = saved_registers();
+    const bool ymm = (saved & 0x6) == 0x6;
+    const bool zmm = (saved & 0xE6) == 0xE6;
+    const bool tiles = (saved & 0x60000) == 0x60000;
+    const Regs seven = ask(7, 0);
+    const Regs seven_one = ask(7, 1);
+    Features found;
+    const auto add = [&found](bool present, Features feature) {
+        if (present) found = found | feature;
+    };
+    add(ymm && bit(seven.ebx, 5), kAvx2);
+    add(ymm && bit(one.ecx, 12), kFma);
+    add(ymm && bit(one.ecx, 29), kF16c);
+    add(zmm && bit(seven.ebx, 16), kAvx512f);
+    add(zmm && bit(seven.ebx, 30), kAvx512bw);
+    add(zmm && bit(seven.ebx, 31), kAvx512vl);
+    add(zmm && bit(seven.ebx, 17), kAvx512dq);
+    add(zmm && bit(seven.ecx, 11), kAvx512vnni);
+    add(zmm && bit(seven.ecx, 1), kAvx512vbmi);
+    add(zmm && bit(seven_one.eax, 5), kAvx512bf16);
+    add(tiles && bit(seven.edx, 24), kAmxTile);
+    add(tiles && bit(seven.edx, 25), kAmxInt8);
+    return found;
+}
+
+Features& hidden() {
+    static Features features;
+    return features;
+}
+
+struct Named {
+    const char* name;
+    Features features;
+};
+constexpr std::array<Named, 12> kNames{{{"avx2", kAvx2},
+                                        {"fma", kFma},
+                                        {"f16c", kF16c},
+                                        {"avx512f", kAvx512f},
+                                        {"avx512bw", kAvx512bw},
+                                        {"avx512vl", kAvx512vl},
+                                        {"avx512dq", kAvx512dq},
+                                        {"avx512vnni", kAvx512vnni},
+                                        {"avx512vbmi", kAvx512vbmi},
+                                        {"avx512bf16", kAvx512bf16},
+                                        {"amx_tile", kAmxTile},
+                                        {"amx_int8", kAmxInt8}}};
+constexpr Features kAllAvx512 = kAvx512f | kAvx512bw | kAvx512vl | kAvx512dq | kAvx512vnni |
+                                kAvx512vbmi | kAvx512bf16 | kAmxTile | kAmxInt8;
+
+}  // namespace
+
+Features detected() {
+    static const Features features = detect();
+    return features;
+}
+
+Features available() { return {detected().bits & ~hidden().bits}; }
+void mask(Features features) { hidden() = features; }
+bool has(Features needed) { return (needed.bits & ~available().bits) == 0; }
+
+std::string names(Features set) {
+    std::string text;
+    for (const Named& named : kNames) {
+        if ((set.bits & named.features.bits) == 0) continue;
+        if (!text.empty()) text += ' ';
+        text += named.name;
+    }
+    return text;
+}
+
+std::string missing(Features set) { return names({set.bits & ~available().bits}); }
+
+Features to_hide(const std::string& name) {
+    if (name == "avx2") return avx2 | kAllAvx512;
+    if (name == "avx512" || name == "avx512f") return kAllAvx512;
+    if (name == "avx512_vnni") return kAvx512vnni;
+    for (const Named& named : kNames) {
+        if (name == named.name) return named.features;
+    }
+    return none;
+}
+
+std::int64_t last_level_cache_bytes() {
+    const std::int64_t level3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    const std::int64_t level2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return std::max<std::int64_t>({level3, level2, 0});
+}
+
+std::string model_name() {
+    if (ask(0x80000000, 0).eax < 0x80000004) return "unknown";
+    char text[49] = {};
+    for (std::uint32_t i = 0; i < 3; ++i) {
+        const Regs r = ask(0x80000002 + i, 0);
+        std::memcpy(text + 16 * i, &r, sizeof r);
+    }
+    std::string name = text;
+    name.erase(0, name.find_first_not_of(' '));
+    name.erase(name.find_last_not_of(' ') + 1);
+    return name.empty() ? "unknown" : name;
+}
+
+}  // namespace steady::cpu

@@ -1,0 +1,66 @@
+// Attention of one token over the latent cache (multi-head latent attention, absorbed form): all
+// heads share one key row per position, and the row's first kv_rank values are also the values.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "kernels/base/activation.h"
+#include "kernels/base/case.h"
+#include "kernels/base/registry.h"
+
+namespace steady {
+
+struct MlaAttentionShape {
+    std::int64_t n_heads = 0;
+    std::int64_t kv_rank = 0;
+    std::int64_t n_rot = 0;
+    std::int64_t n_positions = 0;  // cached positions that are attended, this token's included
+    Type cache = Type::f32;        // only f32 for now
+    static std::array<ShapeField<MlaAttentionShape>, 5> fields() {
+        return {{{"n_heads", &MlaAttentionShape::n_heads},
+                 {"kv_rank", &MlaAttentionShape::kv_rank},
+                 {"n_rot", &MlaAttentionShape::n_rot},
+                 {"n_positions", &MlaAttentionShape::n_positions},
+                 {"cache", nullptr, &MlaAttentionShape::cache}}};
+    }
+    std::string problem() const {
+        if (cache != Type::f32) return "cache must be f32";
+        return n_heads > 0 && kv_rank > 0 && n_positions > 0
+                   ? ""
+                   : "n_heads, kv_rank and n_positions are required";
+    }
+};
+
+struct MlaAttention {
+    static constexpr const char* name = "mla_attention";
+    static constexpr int phases = 1;
+    using Shape = MlaAttentionShape;
+    struct Args {
+        Shape shape;
+        const float* q = nullptr;      // [n_heads][kv_rank + n_rot]
+        const float* cache = nullptr;  // [n_positions][kv_rank + n_rot]
+        float scale = 1;
+        float* scratch = nullptr;  // [n_heads][n_positions]
+        float* out = nullptr;      // [n_heads][kv_rank]
+    };
+    using Run = void (*)(const Args&, Range) noexcept;
+
+    // Row h: s[t] = scale · (q[h] · cache[t]); p = softmax(s); out[h] = Σ_t p[t] ·
+    // cache[t][0:kv_rank]
+    static std::int64_t rows(const Shape& shape, int /*phase*/) { return shape.n_heads; }
+    static Cost cost(const Shape& shape) {
+        const std::int64_t width = shape.kv_rank + shape.n_rot;
+        const std::int64_t products = shape.n_heads * shape.n_positions * (width + shape.kv_rank);
+        return {.weight_bytes = shape.n_positions * width * block_bytes(shape.cache),
+                .other_bytes = 4 * shape.n_heads * (width + shape.kv_rank),
+                .flops = 2.0 * static_cast<double>(products)};
+    }
+    static std::vector<Shape> model_shapes();
+    static std::vector<Shape> odd_shapes(Random& random);
+    static Case<MlaAttention> make_case(const Shape& shape, Random& random, Input input);
+    static double worst_error(const Case<MlaAttention>& test_case);
+};
+
+}  // namespace steady
