@@ -50,6 +50,8 @@ struct MatvecOp {
     using Args = MatvecArgs;
     using Run = void (*)(const Args&, Range) noexcept;
 
+    static void set_weight(Args& args, std::size_t /*index*/, const std::byte* w) { args.w = w; }
+
     // y[r] = Σ_c w[r][c] · x[r / rows][c]
     static std::int64_t rows(const Shape& shape, int /*phase*/) {
         return shape.groups * shape.rows;
