@@ -9,10 +9,9 @@
 #include <vector>
 
 #include "engine/gguf/file.h"
+#include "kernels/moe_router/op.h"
 
 namespace steady {
-
-enum class Gating { softmax, sigmoid };
 
 struct Yarn {
     float factor = 1;
