@@ -10,9 +10,11 @@ namespace steady {
 
 std::span<const Verb> verbs();
 
-// verbs_experiment.cpp: from a file to a verdict
+// verbs_init.cpp: to a file without mistakes
 int verb_init(const Arguments& arguments);
 int verb_validate(const Arguments& arguments);
+
+// verbs_experiment.cpp: from a file to a verdict
 int verb_plan(const Arguments& arguments);
 int verb_run(const Arguments& arguments);
 int verb_submit(const Arguments& arguments);

@@ -109,7 +109,7 @@ TEST(Architecture, FilesAndLinesAreShort) {
          sources({"kernels", "engine", "runner", "dashboard", "tests"}, {".cpp", ".h", ".js"})) {
         EXPECT_LE(source.lines.size(), 500u) << source.path << " has more than 500 lines";
         for (size_t i = 0; i < source.lines.size(); ++i) {
-            // A regular expression cannot be broken; everything else can.
+            // A raw string (a regular expression, a JSON document) cannot be broken; the rest can.
             if (source.lines[i].find("R\"") != std::string::npos) continue;
             EXPECT_LE(source.lines[i].size(), 140u) << source.path << ":" << i + 1;
         }
@@ -127,7 +127,7 @@ TEST(Architecture, FilesSayWhy) {
 // Effects stand at the edges: the pure boxes know no clock, process, socket, file or database.
 TEST(Architecture, PureBoxesHaveNoEffects) {
     const std::regex effect(
-        R"re(#include <(pqxx/|sys/|unistd|fcntl|signal|boost/(asio|beast)|fstream|filesystem|chrono|thread|random))re");
+        R"re(#include <(pqxx/|sys/|unistd|fcntl|signal|boost/(asio|beast)|fstream|filesystem|chrono|thread))re");
     for (const Source& source : sources({"runner/pipeline", "runner/figures"}, {".cpp", ".h"})) {
         for (const std::string& line : source.lines) {
             EXPECT_FALSE(std::regex_search(line, effect)) << source.path << ": " << line;

@@ -54,11 +54,13 @@ struct FakeSink : SampleSink {
     void put_correctness(const protocol::CorrectnessReply& reply) override {
         correctness.push_back(reply);
     }
+    void put_correctness_failure(const std::string& how) override { failure = how; }
     void put_profile(const protocol::ProfileReply&) override {}
 
     std::vector<Pair> pairs;
     std::vector<protocol::OpenReply> applied;
     std::vector<protocol::CorrectnessReply> correctness;
+    std::string failure;
 };
 
 }  // namespace steady
