@@ -149,8 +149,8 @@ void read_rope(const GgufFile& file, Config& config) {
     config.yarn = yarn;
     const double magnitude =
         1 + static_cast<double>(yarn.log_multiplier) * std::log(static_cast<double>(yarn.factor));
-    config.attention_scale = static_cast<float>(
-        magnitude * magnitude / std::sqrt(static_cast<double>(config.head_size())));
+    config.attention_scale = static_cast<float>(magnitude * magnitude /
+                                                std::sqrt(static_cast<double>(config.head_size())));
 }
 
 }  // namespace

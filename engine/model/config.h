@@ -20,8 +20,8 @@ struct Yarn {
 };
 
 struct Config {
-    std::string architecture;  // "deepseek2"
-    std::string name;          // general.name, may be empty
+    std::string architecture;         // "deepseek2"
+    std::string name;                 // general.name, may be empty
     std::int64_t n_blocks = 0;        // those that decoding uses; prediction blocks are not counted
     std::int64_t n_dense_blocks = 0;  // the first blocks, without experts
     std::int64_t n_vocab = 0;

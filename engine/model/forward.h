@@ -1,5 +1,5 @@
-// One decode step of a deepseek2 model, top to bottom. Steps with structural alternatives go through
-// the plan; everything else is one line per step here.
+// One decode step of a deepseek2 model, top to bottom. Steps with structural alternatives go
+// through the plan; everything else is one line per step here.
 #pragma once
 
 #include <cstdint>

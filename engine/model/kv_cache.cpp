@@ -23,8 +23,8 @@ KvCache::KvCache(const Config& config, std::int64_t context, bool full) : contex
         throw Error{fmt::format(
             "context: {} blocks × {} rows × {} positions × {} values × 4 bytes = {} of KV cache, "
             "and {} of memory are available; ask for at most {} positions",
-            config.n_blocks, n_heads_, context, width_, human_bytes(bytes_),
-            human_bytes(available), available / (config.n_blocks * n_heads_ * width_ * 4))};
+            config.n_blocks, n_heads_, context, width_, human_bytes(bytes_), human_bytes(available),
+            available / (config.n_blocks * n_heads_ * width_ * 4))};
     }
     void* memory = mmap(nullptr, static_cast<std::size_t>(bytes_), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

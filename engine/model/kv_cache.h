@@ -10,7 +10,7 @@
 namespace steady {
 
 class KvCache {
-   public:
+public:
     // Latent: [n_blocks][context][kv_rank + n_rot] floats.
     // Full: [n_blocks][heads][context][n_value + head_size] floats, value first, then key.
     // Error with the arithmetic shown if it does not fit into available memory.
@@ -30,7 +30,7 @@ class KvCache {
         return data_ + ((block * n_heads_ + head) * context_ + position) * width_;
     }
 
-   private:
+private:
     float* data_ = nullptr;
     std::int64_t context_ = 0, width_ = 0, n_heads_ = 1, bytes_ = 0;
 };

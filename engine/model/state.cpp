@@ -59,4 +59,20 @@ State make_state(const Config& c, std::int64_t context) {
     return s;
 }
 
+std::int64_t state_bytes(const State& s) {
+    std::size_t bytes = 0;
+    for (const auto* v : {&s.x,           &s.q,         &s.kv,         &s.q_absorbed,
+                          &s.q_latent,    &s.k_nope,    &s.scores,     &s.attn_out,
+                          &s.gate,        &s.up,        &s.router,     &s.expert_weights,
+                          &s.expert_gate, &s.expert_up, &s.expert_out, &s.routed,
+                          &s.ffn_out,     &s.logits,    &s.rope_cos,   &s.rope_sin}) {
+        bytes += v->size() * sizeof(float);
+    }
+    for (const auto* v :
+         {&s.h, &s.q_a, &s.c, &s.q_nope, &s.attended, &s.values, &s.hidden, &s.expert_hidden}) {
+        bytes += v->f32.size() * sizeof(float) + v->q8.size() + v->scale.size() * 8;
+    }
+    return static_cast<std::int64_t>(bytes);
+}
+
 }  // namespace steady

@@ -29,14 +29,6 @@ bool packs(const Placement& placement) {
     return placement.packer != nullptr && placement.packer->pack != nullptr;
 }
 
-std::int64_t placed_bytes(const Placement& placement) {
-    const auto cols = static_cast<std::int64_t>(placement.tensor->dims[0]);
-    const std::int64_t n_rows = placement.groups * placement.rows;
-    if (placement.transposed_f32) return n_rows * cols * 4;
-    if (packs(placement)) return placement.packer->packed_bytes({n_rows, cols});
-    return n_rows * source_row_bytes(*placement.tensor);
-}
-
 std::int64_t status_kb(const char* path, const std::string& field) {
     std::ifstream in(path);
     for (std::string line; std::getline(in, line);) {
@@ -78,6 +70,14 @@ WeightStore::WeightStore(const GgufFile& file) : file_(&file) {
 
 WeightStore::~WeightStore() { munmap(base_, static_cast<std::size_t>(reserved_)); }
 
+std::int64_t WeightStore::bytes_of(const Placement& placement) {
+    const auto cols = static_cast<std::int64_t>(placement.tensor->dims[0]);
+    const std::int64_t n_rows = placement.groups * placement.rows;
+    if (placement.transposed_f32) return n_rows * cols * 4;
+    if (packs(placement)) return placement.packer->packed_bytes({n_rows, cols});
+    return n_rows * source_row_bytes(*placement.tensor);
+}
+
 const std::byte* WeightStore::place(const Placement& placement) {
     // The same packing function gives the same bytes, whichever variant names it.
     std::string form = "gguf";
@@ -88,7 +88,7 @@ const std::byte* WeightStore::place(const Placement& placement) {
     const std::string key =
         fmt::format("{}/{}/{}", placement.tensor->name, placement.first_row, form);
     if (const auto found = known_.find(key); found != known_.end()) return found->second;
-    const std::int64_t bytes = placed_bytes(placement);
+    const std::int64_t bytes = bytes_of(placement);
     std::byte* data = base_ + used_;
     used_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
     if (used_ > reserved_) {

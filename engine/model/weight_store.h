@@ -1,6 +1,6 @@
 // The memory that holds a model's weights, once per process however many arms read it. Tensors are
-// first placed (which gives addresses), then loaded all together: read straight into huge pages, and
-// packed on the way when a variant wants another layout, so that weights never lie there twice.
+// first placed (which gives addresses), then loaded all together: read straight into huge pages,
+// and packed on the way when a variant wants another layout, so that weights never lie there twice.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ struct Placement {
     std::int64_t group_stride = 0;
     std::int64_t first_row = 0;
     const VariantBase* packer = nullptr;  // null, or one without pack: as in the file
-    bool transposed_f32 = false;  // each group [rows][cols] becomes float [cols][rows]
+    bool transposed_f32 = false;          // each group [rows][cols] becomes float [cols][rows]
 };
 
 class WeightStore {
-   public:
+public:
     // Reserves address space, not memory. Error if the system refuses.
     explicit WeightStore(const GgufFile& file);
     ~WeightStore();
@@ -35,6 +35,7 @@ class WeightStore {
 
     // Where the bytes will be after load(); the same placement twice gives the same address.
     const std::byte* place(const Placement& placement);
+    static std::int64_t bytes_of(const Placement& placement);
     // Reads and packs what was placed since the last load, on `threads` threads. Error with the
     // arithmetic shown if it does not fit into available memory.
     void load(int threads);
@@ -42,7 +43,7 @@ class WeightStore {
     std::int64_t bytes() const { return used_; }  // placed, all layouts together
     const std::byte* base() const { return base_; }
 
-   private:
+private:
     struct Item {
         Placement placement;
         std::byte* data;

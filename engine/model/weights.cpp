@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
 namespace steady {
 namespace {
@@ -15,8 +16,11 @@ struct Walk {
     const KernelPlan* plan = nullptr;  // null: shapes only
     WeightStore* store = nullptr;
     ModelUses uses{};
+    std::int64_t placed_bytes = 0;  // of distinct placements
+    std::set<const std::byte*> placed{};
 
     const Tensor& expect(const std::string& name, std::vector<std::int64_t> dims) const;
+    const std::byte* put(const Placement& placement);
     const float* vector(const std::string& name, std::int64_t n);
     Matrix matrix(const std::string& name, std::int64_t rows, std::int64_t cols,
                   std::int64_t groups = 1);
@@ -56,6 +60,12 @@ const Tensor& Walk::expect(const std::string& name, std::vector<std::int64_t> di
     return tensor;
 }
 
+const std::byte* Walk::put(const Placement& placement) {
+    const std::byte* data = store->place(placement);
+    if (placed.insert(data).second) placed_bytes += WeightStore::bytes_of(placement);
+    return data;
+}
+
 const float* Walk::vector(const std::string& name, std::int64_t n) {
     const Tensor& tensor = expect(name, {n});
     if (tensor.type != Type::f32) {
@@ -63,19 +73,25 @@ const float* Walk::vector(const std::string& name, std::int64_t n) {
                                 name, type_name(tensor.type))};
     }
     if (store == nullptr) return nullptr;
-    return reinterpret_cast<const float*>(store->place({&tensor, 1, 1, 1, 0}));
+    return reinterpret_cast<const float*>(put({&tensor, 1, 1, 1, 0}));
 }
 
 // The variant that multiplies matrices of this type, and so decides their layout.
 const VariantBase* Walk::packer(Type type) const {
     if (plan == nullptr) return nullptr;
     switch (type) {
-        case Type::q4_0: return &plan->variant<Q4_0Matvec>();
-        case Type::q5_k: return &plan->variant<Q5_KMatvec>();
-        case Type::q6_k: return &plan->variant<Q6_KMatvec>();
-        case Type::q8_0: return &plan->variant<Q8_0Matvec>();
-        case Type::f32: return &plan->variant<F32Matvec>();
-        default: return &plan->variant<OtherMatvec>();
+        case Type::q4_0:
+            return &plan->variant<Q4_0Matvec>();
+        case Type::q5_k:
+            return &plan->variant<Q5_KMatvec>();
+        case Type::q6_k:
+            return &plan->variant<Q6_KMatvec>();
+        case Type::q8_0:
+            return &plan->variant<Q8_0Matvec>();
+        case Type::f32:
+            return &plan->variant<F32Matvec>();
+        default:
+            return &plan->variant<OtherMatvec>();
     }
 }
 
@@ -90,11 +106,16 @@ void Walk::note_matvec(const Matrix& m) {
     const MatvecShape shape{m.groups, m.rows, m.cols};
     UsedShapes& shapes = uses.shapes;
     switch (m.type) {
-        case Type::q4_0: return add_shape(std::get<Uses<Q4_0Matvec>>(shapes).shapes, shape);
-        case Type::q5_k: return add_shape(std::get<Uses<Q5_KMatvec>>(shapes).shapes, shape);
-        case Type::q6_k: return add_shape(std::get<Uses<Q6_KMatvec>>(shapes).shapes, shape);
-        case Type::q8_0: return add_shape(std::get<Uses<Q8_0Matvec>>(shapes).shapes, shape);
-        case Type::f32: return add_shape(std::get<Uses<F32Matvec>>(shapes).shapes, shape);
+        case Type::q4_0:
+            return add_shape(std::get<Uses<Q4_0Matvec>>(shapes).shapes, shape);
+        case Type::q5_k:
+            return add_shape(std::get<Uses<Q5_KMatvec>>(shapes).shapes, shape);
+        case Type::q6_k:
+            return add_shape(std::get<Uses<Q6_KMatvec>>(shapes).shapes, shape);
+        case Type::q8_0:
+            return add_shape(std::get<Uses<Q8_0Matvec>>(shapes).shapes, shape);
+        case Type::f32:
+            return add_shape(std::get<Uses<F32Matvec>>(shapes).shapes, shape);
         default:
             return add_shape(std::get<Uses<OtherMatvec>>(shapes).shapes,
                              {m.type, m.groups, m.rows, m.cols});
@@ -108,7 +129,7 @@ Matrix Walk::place(Matrix m, Placement placement, bool used_by_matvec) {
     if (placement.packer == nullptr && used_by_matvec) placement.packer = packer(m.type);
     const bool packed = placement.packer != nullptr && placement.packer->pack != nullptr;
     m.group_bytes = packed ? placement.packer->packed_bytes({m.rows, m.cols}) : m.source_bytes();
-    m.data = store->place(placement);
+    m.data = put(placement);
     return m;
 }
 
@@ -130,9 +151,9 @@ void Walk::key_value_up(Block& block, const std::string& prefix) {
         const Tensor& k_b = expect(name, {c.n_nope, c.kv_rank, c.n_heads});
         if (absorbed) block.attn_k_b = matrix(name, c.kv_rank, c.n_nope, c.n_heads);
         if (materialised) {
-            block.attn_k_rows = place({Type::f32, c.n_heads, c.n_nope, c.kv_rank},
-                                      {&k_b, c.n_heads, c.kv_rank, c.kv_rank, 0, nullptr, true},
-                                      true);
+            block.attn_k_rows =
+                place({Type::f32, c.n_heads, c.n_nope, c.kv_rank},
+                      {&k_b, c.n_heads, c.kv_rank, c.kv_rank, 0, nullptr, true}, true);
         }
         block.attn_v_b = matrix(prefix + "attn_v_b.weight", c.n_value, c.kv_rank, c.n_heads);
         return;
@@ -199,9 +220,9 @@ void Walk::experts(Block& block, const std::string& prefix) {
         block.ffn_up_exps = expert_matrix(expect(prefix + "ffn_up_exps.weight", dims), c.expert_ff,
                                           c.dim, c.expert_ff, 0);
     }
-    block.ffn_down_exps = expert_matrix(
-        expect(prefix + "ffn_down_exps.weight", {c.expert_ff, c.dim, c.n_experts}), c.dim,
-        c.expert_ff, c.dim, 0);
+    block.ffn_down_exps =
+        expert_matrix(expect(prefix + "ffn_down_exps.weight", {c.expert_ff, c.dim, c.n_experts}),
+                      c.dim, c.expert_ff, c.dim, 0);
     if (c.n_shared_experts == 0) return;
     block.ffn_gate = matrix(prefix + "ffn_gate_shexp.weight", c.shared_ff(), c.dim);
     block.ffn_up = matrix(prefix + "ffn_up_shexp.weight", c.shared_ff(), c.dim);
@@ -303,6 +324,7 @@ Weights place_weights(const GgufFile& file, const Config& config, const KernelPl
     Walk walk{file, config, &plan, &store};
     Weights weights = walk.weights();
     weights.bytes_per_token = bytes_per_token(weights, config);
+    weights.placed_bytes = walk.placed_bytes;
     return weights;
 }
 

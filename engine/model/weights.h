@@ -24,18 +24,18 @@ struct Matrix {
 };
 
 struct Block {
-    const float* attn_norm = nullptr;  // [dim]
-    Matrix attn_q;                     // [heads * head_size][dim]; without q_rank only
-    Matrix attn_q_a;                   // [q_rank][dim]
-    const float* attn_q_a_norm = nullptr;  // [q_rank]
-    Matrix attn_q_b;                   // [heads * head_size][q_rank]
-    Matrix attn_kv_a_mqa;              // [kv_rank + n_rot][dim]
+    const float* attn_norm = nullptr;       // [dim]
+    Matrix attn_q;                          // [heads * head_size][dim]; without q_rank only
+    Matrix attn_q_a;                        // [q_rank][dim]
+    const float* attn_q_a_norm = nullptr;   // [q_rank]
+    Matrix attn_q_b;                        // [heads * head_size][q_rank]
+    Matrix attn_kv_a_mqa;                   // [kv_rank + n_rot][dim]
     const float* attn_kv_a_norm = nullptr;  // [kv_rank]
-    Matrix attn_k_b;                   // [heads][kv_rank][n_nope]: absorbed
-    Matrix attn_k_rows;                // [heads][n_nope][kv_rank]: materialised
-    Matrix attn_v_b;                   // [heads][n_value][kv_rank]
-    Matrix attn_output;                // [dim][heads * n_value]
-    const float* ffn_norm = nullptr;   // [dim]
+    Matrix attn_k_b;                        // [heads][kv_rank][n_nope]: absorbed
+    Matrix attn_k_rows;                     // [heads][n_nope][kv_rank]: materialised
+    Matrix attn_v_b;                        // [heads][n_value][kv_rank]
+    Matrix attn_output;                     // [dim][heads * n_value]
+    const float* ffn_norm = nullptr;        // [dim]
 
     bool dense = false;
     Matrix ffn_gate, ffn_up;  // dense: [ff][dim]; experts: the shared one, [shared_ff][dim]
@@ -52,6 +52,7 @@ struct Weights {
     const float* output_norm = nullptr;  // [dim]
     Matrix output;                       // [n_vocab][dim]; the embedding when tied
     std::int64_t bytes_per_token = 0;    // that one decode step reads, in the file's layout
+    std::int64_t placed_bytes = 0;       // in the store, of all tensors above
 };
 
 // The shapes and traits that a plan is resolved against, from the tensor table alone. Error naming

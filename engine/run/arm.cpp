@@ -18,9 +18,9 @@ struct Bound {
     typename Op::Args args;
     OpTask<Op> task;
 };
-using AnyBound = std::variant<std::monostate, Bound<Q4_0Matvec>, Bound<Q5_KMatvec>,
-                              Bound<Q6_KMatvec>, Bound<Q8_0Matvec>, Bound<F32Matvec>,
-                              Bound<OtherMatvec>>;
+using AnyBound =
+    std::variant<std::monostate, Bound<Q4_0Matvec>, Bound<Q5_KMatvec>, Bound<Q6_KMatvec>,
+                 Bound<Q8_0Matvec>, Bound<F32Matvec>, Bound<OtherMatvec>>;
 
 template <class Op>
 Job bind(const Arm& arm, const Product& product, AnyBound& slot) {
@@ -39,12 +39,18 @@ Job bind(const Arm& arm, const Product& product, AnyBound& slot) {
 
 Job bind_by_type(const Arm& arm, const Product& product, AnyBound& slot) {
     switch (product.m->type) {
-        case Type::q4_0: return bind<Q4_0Matvec>(arm, product, slot);
-        case Type::q5_k: return bind<Q5_KMatvec>(arm, product, slot);
-        case Type::q6_k: return bind<Q6_KMatvec>(arm, product, slot);
-        case Type::q8_0: return bind<Q8_0Matvec>(arm, product, slot);
-        case Type::f32: return bind<F32Matvec>(arm, product, slot);
-        default: return bind<OtherMatvec>(arm, product, slot);
+        case Type::q4_0:
+            return bind<Q4_0Matvec>(arm, product, slot);
+        case Type::q5_k:
+            return bind<Q5_KMatvec>(arm, product, slot);
+        case Type::q6_k:
+            return bind<Q6_KMatvec>(arm, product, slot);
+        case Type::q8_0:
+            return bind<Q8_0Matvec>(arm, product, slot);
+        case Type::f32:
+            return bind<F32Matvec>(arm, product, slot);
+        default:
+            return bind<OtherMatvec>(arm, product, slot);
     }
 }
 
@@ -116,18 +122,27 @@ void multiply(Arm& arm, std::span<const Product> products) {
 
 bool wants_q8(const Arm& arm, const Matrix& m) {
     switch (m.type) {
-        case Type::q4_0: return reads_q8<Q4_0Matvec>(arm);
-        case Type::q5_k: return reads_q8<Q5_KMatvec>(arm);
-        case Type::q6_k: return reads_q8<Q6_KMatvec>(arm);
-        case Type::q8_0: return reads_q8<Q8_0Matvec>(arm);
-        case Type::f32: return reads_q8<F32Matvec>(arm);
-        default: return reads_q8<OtherMatvec>(arm);
+        case Type::q4_0:
+            return reads_q8<Q4_0Matvec>(arm);
+        case Type::q5_k:
+            return reads_q8<Q5_KMatvec>(arm);
+        case Type::q6_k:
+            return reads_q8<Q6_KMatvec>(arm);
+        case Type::q8_0:
+            return reads_q8<Q8_0Matvec>(arm);
+        case Type::f32:
+            return reads_q8<F32Matvec>(arm);
+        default:
+            return reads_q8<OtherMatvec>(arm);
     }
 }
 
 void quantize(Arm& arm, QuantizedVector& x, std::int64_t first, std::int64_t n) {
     const std::int64_t block = first / kActivationBlock;
-    call<QuantizeQ8>(arm, {{n}, x.f32.data() + first, x.q8.data() + first, x.scale.data() + block,
+    call<QuantizeQ8>(arm, {{n},
+                           x.f32.data() + first,
+                           x.q8.data() + first,
+                           x.scale.data() + block,
                            x.sum.data() + block});
 }
 

@@ -1,5 +1,6 @@
 // One arm: everything that decoding with one plan needs, over weights that it may share. Calls of
-// ops go through here, so that they are cut among this arm's threads, counted, and timed when asked.
+// ops go through here, so that they are cut among this arm's threads, counted, and timed when
+// asked.
 #pragma once
 
 #include <array>
@@ -31,8 +32,8 @@ struct Counted {
 };
 
 // Called with each named intermediate of the forward: name, block (-1: none), values.
-using Trace = std::function<void(std::string_view name, std::int64_t block,
-                                 std::span<const float> values)>;
+using Trace =
+    std::function<void(std::string_view name, std::int64_t block, std::span<const float> values)>;
 
 struct Arm {
     Arm(const Config& model_config, ArmOptions arm_options, KernelPlan arm_plan,
@@ -111,8 +112,8 @@ void launch(Arm& arm, const typename Op::Args& args) {
 // One matrix times one vector per group: y = m · x.
 struct Product {
     const Matrix* m = nullptr;
-    Activation x;        // [groups][cols]
-    float* y = nullptr;  // [groups * rows]
+    Activation x;             // [groups][cols]
+    float* y = nullptr;       // [groups * rows]
     std::int64_t group = -1;  // ≥ 0: only this group of the matrix (one expert)
 };
 

@@ -1,9 +1,9 @@
-// The clock of every measurement: raw monotonic time, which no time service bends while a pair runs.
+// The clock of every measurement: raw monotonic time, which no time service bends while a pair
+// runs.
 #pragma once
 
-#include <ctime>
-
 #include <cstdint>
+#include <ctime>
 
 namespace steady {
 

@@ -83,8 +83,8 @@ std::string why_not_step(const MlaAlternative& /*mla*/, const ModelTraits& /*tra
 
 template <class Alternative>
 void choose_step(std::string_view step, std::span<const Alternative> alternatives,
-                 const PlanRequest& request, const ModelTraits& traits,
-                 const Alternative*& chosen, Reason& reason) {
+                 const PlanRequest& request, const ModelTraits& traits, const Alternative*& chosen,
+                 Reason& reason) {
     const auto find = [&](std::string_view name) -> const Alternative* {
         for (const Alternative& each : alternatives) {
             if (each.name == name) return &each;
@@ -94,8 +94,8 @@ void choose_step(std::string_view step, std::span<const Alternative> alternative
     if (const auto named = request.steps.find(std::string(step)); named != request.steps.end()) {
         chosen = find(named->second);
         reason = Reason::flag;
-        const std::string why = chosen == nullptr ? "no such alternative"
-                                                  : why_not_step(*chosen, traits);
+        const std::string why =
+            chosen == nullptr ? "no such alternative" : why_not_step(*chosen, traits);
         if (why.empty()) return;
         throw Error{fmt::format("steps: {}={}: {}. Choices: {}", step, named->second, why,
                                 names_of(alternatives))};
@@ -119,8 +119,8 @@ void check_names(const PlanRequest& request) {
         bool known = false;
         for_each_op(ops, [&](const auto& choice) { known = known || op == op_name(choice); });
         if (!known) {
-            throw Error{fmt::format("kernels: the engine has no op '{}'. Ops: {}", op,
-                                    all_op_names())};
+            throw Error{
+                fmt::format("kernels: the engine has no op '{}'. Ops: {}", op, all_op_names())};
         }
     }
     for (const auto& [step, name] : request.steps) {
@@ -133,9 +133,12 @@ void check_names(const PlanRequest& request) {
 
 std::string_view reason_name(Reason reason) {
     switch (reason) {
-        case Reason::flag: return "flag";
-        case Reason::champion: return "champion";
-        case Reason::reference: break;
+        case Reason::flag:
+            return "flag";
+        case Reason::champion:
+            return "champion";
+        case Reason::reference:
+            break;
     }
     return "reference";
 }
@@ -152,7 +155,8 @@ PlanRequest parse_plan(std::string_view text) {
                 "--kernels: '{}' is not op=variant; write \"reference\" or op=variant,…", part)};
         }
         const std::string op(part.substr(0, equals));
-        if (!request.kernels.emplace(op, std::string(part.substr(equals + 1))).second) {
+        auto& into = op == "moe" || op == "mla" ? request.steps : request.kernels;
+        if (!into.emplace(op, std::string(part.substr(equals + 1))).second) {
             throw Error{fmt::format("--kernels: op '{}' is named twice", op)};
         }
     }
@@ -178,10 +182,10 @@ std::string plan_text(const KernelPlan& plan) {
         text += fmt::format("{:<16} {:<28} {}\n", op_name(choice), choice.variant->name,
                             reason_name(choice.reason));
     });
-    text += fmt::format("{:<16} {:<28} {}\n", "step moe", plan.moe->name,
-                        reason_name(plan.moe_reason));
-    text += fmt::format("{:<16} {:<28} {}\n", "step mla", plan.mla->name,
-                        reason_name(plan.mla_reason));
+    text +=
+        fmt::format("{:<16} {:<28} {}\n", "step moe", plan.moe->name, reason_name(plan.moe_reason));
+    text +=
+        fmt::format("{:<16} {:<28} {}\n", "step mla", plan.mla->name, reason_name(plan.mla_reason));
     return text;
 }
 

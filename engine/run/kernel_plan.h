@@ -1,7 +1,7 @@
-// What runs: for each op one variant, for each step one alternative, with the reason for the choice.
-// Resolved once, when a model is opened, and frozen; an unknown name, a missing CPU feature or an
-// unsupported shape is an error that lists the choices. Nothing is timed and nothing falls back
-// silently.
+// What runs: for each op one variant, for each step one alternative, with the reason for the
+// choice. Resolved once, when a model is opened, and frozen; an unknown name, a missing CPU feature
+// or an unsupported shape is an error that lists the choices. Nothing is timed and nothing falls
+// back silently.
 #pragma once
 
 #include <map>
@@ -37,9 +37,9 @@ struct OpList {
 };
 
 // Every op that the forward calls.
-using EngineOps = OpList<Q4_0Matvec, Q5_KMatvec, Q6_KMatvec, Q8_0Matvec, F32Matvec, OtherMatvec,
-                         Q4_0Experts, QuantizeQ8, DequantizeRow, RmsNorm, Rope, Swiglu, Add,
-                         MlaAttention, MoeRouter>;
+using EngineOps =
+    OpList<Q4_0Matvec, Q5_KMatvec, Q6_KMatvec, Q8_0Matvec, F32Matvec, OtherMatvec, Q4_0Experts,
+           QuantizeQ8, DequantizeRow, RmsNorm, Rope, Swiglu, Add, MlaAttention, MoeRouter>;
 
 enum class Reason { flag, champion, reference };
 std::string_view reason_name(Reason reason);

@@ -24,8 +24,8 @@ std::vector<std::unique_ptr<Arm>> Model::make_arms(const std::vector<ArmOptions>
     store.load(usable_cpus());
     std::vector<std::unique_ptr<Arm>> arms;
     for (std::size_t i = 0; i < requests.size(); ++i) {
-        arms.push_back(std::make_unique<Arm>(config, requests[i], plans[i],
-                                             std::move(weights[i]), context));
+        arms.push_back(
+            std::make_unique<Arm>(config, requests[i], plans[i], std::move(weights[i]), context));
     }
     return arms;
 }

@@ -1,5 +1,6 @@
 // What one arm may be told besides kernels and steps: threads, how they wait and how rows are cut,
-// and the planted slow-down. The same names serve the command line and an experiment's engine_flags.
+// and the planted slow-down. The same names serve the command line and an experiment's
+// engine_flags.
 #pragma once
 
 #include <map>

@@ -1,6 +1,6 @@
-// Workers wait on one counter, the epoch, and meet at one counting barrier; both live on cache lines
-// of their own. A worker that must sleep does so in the kernel, on the epoch, so that a parked pool
-// leaves the CPUs to whoever is being measured.
+// Workers wait on one counter, the epoch, and meet at one counting barrier; both live on cache
+// lines of their own. A worker that must sleep does so in the kernel, on the epoch, so that a
+// parked pool leaves the CPUs to whoever is being measured.
 #include "engine/run/threads.h"
 
 #include <fmt/core.h>
@@ -16,7 +16,7 @@
 namespace steady {
 namespace {
 
-constexpr int kSpinsBeforeYield = 1 << 14;
+constexpr int kSpinsBeforeYield = 1 << 11;
 constexpr int kSpinsBeforeSleep = 1 << 12;
 constexpr std::int64_t kPiecesPerThread = 8;  // of a dynamic cut
 
@@ -159,6 +159,13 @@ void ThreadPool::meet(int thread) noexcept {
         }
     }
     if (begin != 0) counters_.barrier_ns += now_ns() - begin;
+}
+
+void ThreadPool::wake() noexcept {
+    const LaunchCounters before = counters_;
+    const Job nothing{[](const void*, Range) noexcept {}, nullptr, options_.threads, 1, 0};
+    launch(nothing);
+    counters_ = before;
 }
 
 void ThreadPool::park() noexcept { parked_.store(true, std::memory_order_relaxed); }

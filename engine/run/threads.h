@@ -47,7 +47,7 @@ struct LaunchCounters {
 };
 
 class ThreadPool {
-   public:
+public:
     // Error if a thread cannot be started or pinned.
     explicit ThreadPool(ThreadOptions options);
     ~ThreadPool();
@@ -59,6 +59,8 @@ class ThreadPool {
     void launch(std::span<const Stage> stages) noexcept;
     void launch(const Job& job) noexcept;
 
+    // Wakes parked workers, so that the next launch finds them waiting. Not counted as a launch.
+    void wake() noexcept;
     // Workers sleep in the kernel from now until the next launch: an idle pool takes no CPU.
     void park() noexcept;
 
@@ -66,7 +68,7 @@ class ThreadPool {
     LaunchCounters& counters() { return counters_; }
     void time_barriers(bool on) { time_barriers_ = on; }
 
-   private:
+private:
     static constexpr int kMaxStages = 8;
     static constexpr int kMaxJobs = 4;  // per stage, with a dynamic cut
 

@@ -51,8 +51,9 @@ std::string general_help() {
     for (const Verb& verb : verbs()) {
         text += fmt::format("  {:<12} {:<12} {}\n", verb.name, verb.positionals, verb.summary);
     }
-    return text + "\nExit codes: 0 success, 1 internal error, 2 usage or bad input, "
-                  "130 interrupted.\n";
+    return text +
+           "\nExit codes: 0 success, 1 internal error, 2 usage or bad input, "
+           "130 interrupted.\n";
 }
 
 std::string help_of(const Verb& verb) {
@@ -157,7 +158,8 @@ int run_verb(const Verb& verb, const std::vector<std::string>& words, std::size_
     if (arguments.has("--kernels")) {
         PlanRequest plan = parse_plan(arguments.text("--kernels"));
         for (const auto& [op, variant] : arguments.plan.kernels) plan.kernels[op] = variant;
-        arguments.plan.kernels = std::move(plan.kernels);
+        for (const auto& [step, name] : arguments.plan.steps) plan.steps[step] = name;
+        arguments.plan = std::move(plan);
     }
     return verb.run(arguments);
 }
@@ -177,8 +179,8 @@ std::int64_t Arguments::number(std::string_view name, std::int64_t low, std::int
     std::int64_t value = 0;
     const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (problem != std::errc() || end != text.data() + text.size() || value < low || value > high) {
-        throw Error{fmt::format("{}: '{}' is not a whole number from {} to {}", name, text, low,
-                                high)};
+        throw Error{
+            fmt::format("{}: '{}' is not a whole number from {} to {}", name, text, low, high)};
     }
     return value;
 }

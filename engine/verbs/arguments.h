@@ -40,10 +40,10 @@ struct Arguments {
 };
 
 struct Verb {
-    std::string_view name;  // "bench model" has two words
+    std::string_view name;         // "bench model" has two words
     std::string_view positionals;  // "FILE"
     std::string_view summary;
-    std::string_view more;  // paragraphs of help
+    std::string_view more;    // paragraphs of help
     bool takes_plan = false;  // and threads and engine flags
     std::vector<OptionSpec> options;
     int (*run)(const Arguments& arguments);
@@ -51,7 +51,8 @@ struct Verb {
 
 const std::vector<Verb>& verbs();
 
-// Runs the program: picks the verb, parses, runs. Returns the exit code; Error for a bad command line.
+// Runs the program: picks the verb, parses, runs. Returns the exit code; Error for a bad command
+// line.
 int run_command(const std::vector<std::string>& words);
 
 }  // namespace steady

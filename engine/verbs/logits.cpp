@@ -25,8 +25,7 @@ struct Dump {
     }
     void add(std::string_view name, std::int64_t block, std::int64_t position,
              std::span<const float> data) {
-        const std::string full =
-            block < 0 ? std::string(name) : fmt::format("{}-{}", name, block);
+        const std::string full = block < 0 ? std::string(name) : fmt::format("{}-{}", name, block);
         entries.push_back(
             {{"name", full}, {"position", position}, {"offset", offset}, {"n", data.size()}});
         offset += data.size();

@@ -1,6 +1,6 @@
 // Attention on full keys and values per head, computed from the latent once per position and kept.
-// More memory and more bytes per position than the absorbed form, fewer multiplications per token at
-// short context: the classic trade, kept here so that it can be asked again.
+// More memory and more bytes per position than the absorbed form, fewer multiplications per token
+// at short context: the classic trade, kept here so that it can be asked again.
 #include <cstring>
 
 #include "engine/model/forward.h"

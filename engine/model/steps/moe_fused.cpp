@@ -11,9 +11,9 @@ void moe_fused(Arm& arm, const Block& b) {
     route_and_open_shared(arm, b);
     if (arm.plan.variant<Q4_0Experts>().input == Input::q8) {
         // Only when no matrix before has asked for the same form already.
-        const bool done = wants_q8(arm, b.ffn_gate_inp) ||
-                          (b.ffn_gate.present() && (wants_q8(arm, b.ffn_gate) ||
-                                                    wants_q8(arm, b.ffn_up)));
+        const bool done =
+            wants_q8(arm, b.ffn_gate_inp) ||
+            (b.ffn_gate.present() && (wants_q8(arm, b.ffn_gate) || wants_q8(arm, b.ffn_up)));
         if (!done) quantize(arm, s.h, 0, c.dim);
     }
     launch<Q4_0Experts>(arm, {{c.n_experts, c.n_experts_used, c.dim, c.expert_ff},

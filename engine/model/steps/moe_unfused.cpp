@@ -25,8 +25,8 @@ void moe_unfused(Arm& arm, const Block& b) {
         quantize_for(arm, s.expert_hidden, c.expert_ff, {&b.ffn_down_exps});
         float* out = s.expert_out.data() + e * c.dim;
         multiply(arm, {&b.ffn_down_exps, s.expert_hidden.view(), out, id});
-        call<Add>(arm, {{c.dim}, out, s.expert_weights[static_cast<std::size_t>(e)],
-                        s.routed.data()});
+        call<Add>(arm,
+                  {{c.dim}, out, s.expert_weights[static_cast<std::size_t>(e)], s.routed.data()});
     }
     if (b.ffn_down.present()) multiply(arm, {&b.ffn_down, s.hidden.view(), s.ffn_out.data()});
     sum_experts(arm, b);

@@ -1,5 +1,5 @@
-// The step functions, for the table in steps.cpp, and what two of them share. Nobody else calls them
-// by name.
+// The step functions, for the table in steps.cpp, and what two of them share. Nobody else calls
+// them by name.
 #pragma once
 
 #include "engine/run/arm.h"
