@@ -151,7 +151,7 @@ const std::array kVerbs{
         0,
         0,
         "the page and the API, on loopback",
-        {{"port", "N", "default 7788; 0 = any free one"}, {"bind", "ADDRESS", "default 127.0.0.1"}},
+        {{"port", "N", "default 8642; 0 = any free one"}, {"bind", "ADDRESS", "default 127.0.0.1"}},
         verb_serve},
     Verb{"completion", "", 0, 0, "bash completion", {}, verb_completion},
 };

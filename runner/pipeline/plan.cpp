@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <set>
 #include <tuple>
 
 #include "runner/pipeline/statistics.h"
@@ -17,17 +16,6 @@ namespace {
 constexpr int kAdvicePairs = 10;  // advice is shown, never tested: enough for an interval
 constexpr std::size_t kCalibratedPairs = 20, kFewestPairs = 5;
 
-template <typename Map>
-void compare_maps(const std::string& prefix, const Map& a, const Map& b,
-                  std::set<std::string>& paths) {
-    for (const auto& [key, value] : a) {
-        const auto other = b.find(key);
-        if (other == b.end() || other->second != value) paths.insert(prefix + key);
-    }
-    for (const auto& [key, value] : b)
-        if (a.find(key) == a.end()) paths.insert(prefix + key);
-}
-
 std::string scope_of(const Gate& gate) {
     if (gate.level == Level::micro) return "micro";
     if (gate.level == Level::model) return "model";
@@ -37,21 +25,6 @@ std::string scope_of(const Gate& gate) {
 bool needs_pairs(const Gate& gate) { return gate.level != Level::correctness; }
 
 }  // namespace
-
-std::vector<std::string> arms_difference(const Spec& spec) {
-    const auto a = spec.arms.find("A"), b = spec.arms.find("B");
-    if (a == spec.arms.end() || b == spec.arms.end()) return {};
-    std::set<std::string> paths;
-    compare_maps("kernels.", a->second.kernels, b->second.kernels, paths);
-    compare_maps("steps.", a->second.steps, b->second.steps, paths);
-    compare_maps("engine_flags.", a->second.engine_flags, b->second.engine_flags, paths);
-    compare_maps("env.", a->second.env, b->second.env, paths);
-    const int threads_a = a->second.threads.value_or(spec.subject.threads);
-    if (threads_a != b->second.threads.value_or(spec.subject.threads)) paths.insert("threads");
-    if (a->second.rev != b->second.rev) paths.insert("rev");
-    if (a->second.args != b->second.args) paths.insert("args");
-    return {paths.begin(), paths.end()};
-}
 
 bool path_covers(const std::string& declared, const std::string& path) {
     if (declared == path) return true;

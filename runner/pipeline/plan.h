@@ -45,8 +45,6 @@ struct Plan {
 // earlier_attempts: runs of the same question (baseline, candidate, machine, metric) before.
 Plan make_plan(const Spec& spec, const HostHistory& history, int earlier_attempts = 0);
 
-// Dotted paths relative to an arm, e.g. kernels.q4_0_experts, threads, rev.
-std::vector<std::string> arms_difference(const Spec& spec);
 // True when `declared` names `path` or a parent of it ("kernels", "kernels.*").
 bool path_covers(const std::string& declared, const std::string& path);
 
