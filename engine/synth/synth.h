@@ -19,11 +19,11 @@ enum class SynthSize {
 };
 
 struct SynthOptions {
-    std::string arch;  // "glm-4.7-flash", "deepseek-v2-lite" or "youtu-llm-2b"
+    std::string arch{};  // "glm-4.7-flash", "deepseek-v2-lite" or "youtu-llm-2b"
     SynthSize size = SynthSize::full;
     int n_blocks = 0;  // 0: as many as the model has
     std::uint64_t seed = 1;
-    std::string out;    // path; written beside itself and renamed when complete
+    std::string out{};  // path; written beside itself and renamed when complete
     int n_threads = 0;  // 0: all CPUs
 };
 

@@ -62,7 +62,12 @@ const std::map<std::string, Setter, std::less<>>& value_options() {
 }
 
 std::string joined(const std::vector<std::string_view>& names) {
-    return fmt::format("{}", fmt::join(names, ", "));
+    std::string text;
+    for (const std::string_view name : names) {
+        if (!text.empty()) text += ", ";
+        text += name;
+    }
+    return text;
 }
 
 [[noreturn]] void unknown(std::string_view what, const std::string& name,

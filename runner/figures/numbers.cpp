@@ -22,7 +22,9 @@ std::string percent(double fraction, int decimals) {
     return signed_number(100 * fraction, decimals) + " %";
 }
 
-int decimals_for(double width) { return width < 0.01 ? 2 : width < 0.2 ? 1 : 0; }
+int decimals_for(double width) { return width < 0.03 ? 2 : width < 0.5 ? 1 : 0; }
+
+int tick_decimals(double step) { return step > 0.0099 ? 0 : step > 0.00099 ? 1 : 2; }
 
 std::string interval_text(const std::optional<double>& low, const std::optional<double>& high,
                           int decimals) {

@@ -13,6 +13,9 @@ std::string percent(double fraction, int decimals = 1);
 // Decimals that show an interval of this width (a fraction) with about two digits.
 int decimals_for(double width);
 
+// Decimals of an axis whose ticks lie this far apart (a fraction).
+int tick_decimals(double step);
+
 // "+3.1 % [+2.6, +3.6]"; "−∞" and "+∞" for what is unbounded; "no number" without an effect.
 std::string effect_text(const std::optional<double>& effect, const std::optional<double>& low,
                         const std::optional<double>& high);

@@ -12,7 +12,7 @@ namespace steady::figures {
 namespace {
 
 constexpr double kLeft = 196, kRight = 540;
-constexpr double kTop = 30, kRow = 34;
+constexpr double kTop = 46, kRow = 34;
 
 Scale scale_for(const IntervalPlot& plot) {
     double low = -0.005;
@@ -62,9 +62,18 @@ void add_end(std::string& body, const Scale& scale, const std::optional<double>&
 
 void add_interval(std::string& body, const Scale& scale, const IntervalRow& row, double y) {
     const std::string_view style = tone(row);
-    const double from = row.interval.low ? scale.at(*row.interval.low) : scale.begin;
-    const double to = row.interval.high ? scale.at(*row.interval.high) : scale.end;
+    const bool beyond_right = row.interval.low && *row.interval.low > scale.high;
+    const bool beyond_left = row.interval.high && *row.interval.high < scale.low;
+    if (beyond_right || beyond_left) {  // all of it lies outside: point there
+        constexpr double kStub = 18;
+        const double x = beyond_right ? scale.end : scale.begin;
+        add_line(body, x, y, beyond_right ? x - kStub : x + kStub, y, std::string(style) + " ci");
+        add_end(body, scale, std::nullopt, y, beyond_left, style);
+        return;
+    }
     if (row.interval.low || row.interval.high) {
+        const double from = row.interval.low ? scale.at(*row.interval.low) : scale.begin;
+        const double to = row.interval.high ? scale.at(*row.interval.high) : scale.end;
         add_line(body, from, y, to, y, std::string(style) + " ci");
         add_end(body, scale, row.interval.low, y, true, style);
         add_end(body, scale, row.interval.high, y, false, style);
@@ -77,7 +86,7 @@ void add_interval(std::string& body, const Scale& scale, const IntervalRow& row,
 void add_row(std::string& body, const Scale& scale, const IntervalRow& row, double y) {
     add_text(body, 14, y - 1, row.label, "b");
     add_text(body, 14, y + 13, row.detail, "m s");
-    if (row.limit && scale.inside(*row.limit)) {
+    if (row.effect && row.limit && scale.inside(*row.limit)) {
         const double x = scale.at(*row.limit);
         add_line(body, x, y - 12, x, y + 12, "mark dash");
     }
@@ -116,15 +125,15 @@ Panel interval_plot(const IntervalPlot& plot) {
     const Scale scale = scale_for(plot);
     const double bottom = kTop + kRow * static_cast<double>(plot.rows.size());
     add_text(body, 14, 12, "Gates: effect and 95 % interval", "h");
-    add_text(body, kRight, 12, "better →", "m s", Anchor::end);
-    add_text(body, kLeft, 12, "← worse", "m s");
+    add_text(body, kLeft, 30, "← worse", "m s");
+    add_text(body, kRight, 30, "better →", "m s", Anchor::end);
     const bool has_band = plot.aa_band.low && plot.aa_band.high;
     if (has_band) {
         const double x = scale.at(*plot.aa_band.low);
         add_rect(body, x, kTop - 8, scale.at(*plot.aa_band.high) - x, bottom - kTop + 8, "band");
     }
     const std::vector<double> marks = ticks(scale.low, scale.high, 6);
-    const int decimals = marks.size() > 1 ? decimals_for((marks[1] - marks[0]) * 2) : 1;
+    const int decimals = marks.size() > 1 ? tick_decimals(marks[1] - marks[0]) : 1;
     for (const double mark : marks) {
         const double x = scale.at(mark);
         add_line(body, x, kTop - 8, x, bottom, std::fabs(mark) < 1e-12 ? "zero" : "grid");
@@ -136,10 +145,10 @@ Panel interval_plot(const IntervalPlot& plot) {
         y += kRow;
     }
     std::string legend = "┊ limit that the gate must exceed";
-    legend += has_band ? "   ▒ A against A (95 %)" : "";
+    legend += has_band ? "   ▒ A against A (95 %)" : "";
     const bool predicted = std::any_of(plot.rows.begin(), plot.rows.end(),
                                        [](const IntervalRow& row) { return row.predicted_low; });
-    legend += predicted ? "   ▭ predicted" : "";
+    legend += predicted ? "   ▭ predicted" : "";
     add_text(body, 14, bottom + 32, legend, "m s");
     panel.height = bottom + 38;
     return panel;

@@ -48,7 +48,7 @@ void add_pair_axis(std::string& body, std::size_t n, double bottom) {
             add_text(body, pair_x(i, n), bottom + 14, std::to_string(i + 1), "m s", Anchor::middle);
         }
     }
-    add_text(body, kRight + 8, bottom + 14, "pair", "m s");
+    add_text(body, kRight + 20, bottom + 14, "pair", "m s");
 }
 
 void add_narrowing(std::string& body, const PairPlot& plot, const Scale& scale) {
@@ -70,7 +70,7 @@ void add_narrowing(std::string& body, const PairPlot& plot, const Scale& scale) 
     }
 }
 
-void add_point(std::string& body, const PairPoint& one, double x, const Scale& scale) {
+void add_point(std::string& body, const PairPoint& one, double x, const Scale& scale, double size) {
     const double y = scale.at(one.value);
     if (one.discarded) {
         add_path(body,
@@ -78,9 +78,9 @@ void add_point(std::string& body, const PairPoint& one, double x, const Scale& s
                      point(x - 4, y + 4) + " L" + point(x + 4, y - 4),
                  "x");
     } else if (one.a_first) {
-        add_circle(body, x, y, 3.8, "a dot");
+        add_circle(body, x, y, size, "a dot");
     } else {
-        add_circle(body, x, y, 3.6, "a hollow");
+        add_circle(body, x, y, size - 0.2, "a hollow");
     }
 }
 
@@ -116,7 +116,7 @@ Panel pair_plot(const PairPlot& plot) {
     const Scale scale = value_scale(plot, kBottom);
     add_narrowing(body, plot, scale);
     const std::vector<double> marks = ticks(scale.low, scale.high, 5);
-    const int decimals = marks.size() > 1 ? decimals_for((marks[1] - marks[0]) * 2) : 1;
+    const int decimals = marks.size() > 1 ? tick_decimals(marks[1] - marks[0]) : 1;
     for (const double mark : marks) {
         const double y = scale.at(mark);
         add_line(body, kLeft, y, kRight, y, std::fabs(mark) < 1e-12 ? "zero" : "grid");
@@ -126,15 +126,16 @@ Panel pair_plot(const PairPlot& plot) {
         add_line(body, kLeft, scale.at(*plot.worth), kRight, scale.at(*plot.worth), "mark dash");
         add_text(body, kRight + 8, scale.at(*plot.worth) + 4, "worth", "m s");
     }
+    const double size = plot.points.size() > 120 ? 1.8 : 3.8;
     for (std::size_t i = 0; i < plot.points.size(); ++i) {
-        add_point(body, plot.points[i], pair_x(i, plot.points.size()), scale);
+        add_point(body, plot.points[i], pair_x(i, plot.points.size()), scale, size);
     }
     add_pair_axis(body, plot.points.size(), kBottom);
     const bool discarded = std::any_of(plot.points.begin(), plot.points.end(),
                                        [](const PairPoint& one) { return one.discarded; });
     add_text(body, 14, kBottom + 34,
-             std::string("● A began more blocks   ○ B began more blocks") +
-                 (discarded ? "   × discarded" : "") + "   ▒ 95 % interval so far",
+             std::string("● A began more blocks   ○ B began more blocks") +
+                 (discarded ? "   × discarded" : "") + "   ▒ 95 % interval so far",
              "m s");
     return panel;
 }
@@ -168,13 +169,17 @@ Panel evidence_plot(const EvidencePlot& plot) {
     add_line(body, kLeft, needed, kRight, needed, "good dash");
     add_text(body, kRight, needed - 5, fmt::format("accept at {:.0f}", std::exp(plot.threshold)),
              "good s", Anchor::end);
-    const std::size_t n = plot.log_e.size();
+    const std::size_t n = std::max(plot.n_slots, plot.log_e.size());
+    const auto x_of = [&](std::size_t i) {
+        return pair_x(i < plot.slots.size() ? plot.slots[i] : i, n);
+    };
     std::string path = "M" + point(kLeft, scale.at(0));
-    for (std::size_t i = 0; i < n; ++i) {
-        path += " L" + point(pair_x(i, n), scale.at(plot.log_e[i] / kLn10));
+    const std::size_t last = plot.log_e.size() - 1;
+    for (std::size_t i = 0; i <= last; ++i) {
+        path += " L" + point(x_of(i), scale.at(plot.log_e[i] / kLn10));
     }
     add_path(body, path, "step");
-    add_circle(body, pair_x(n - 1, n), scale.at(plot.log_e[n - 1] / kLn10), 4, "a dot");
+    add_circle(body, x_of(last), scale.at(plot.log_e[last] / kLn10), 4, "a dot");
     add_pair_axis(body, n, kBottom);
     return panel;
 }

@@ -38,10 +38,10 @@ Panel profile_plot(const ProfilePlot& plot) {
     Panel panel;
     std::string& body = panel.body;
     add_text(body, 14, 12, "Time per token, by op", "h");
-    add_rect(body, kLeft, 3, 10, 10, "a");
-    add_text(body, kLeft + 15, 12, "A", "s");
-    add_rect(body, kLeft + 34, 3, 10, 10, "bb");
-    add_text(body, kLeft + 49, 12, "B", "s");
+    add_rect(body, 250, 3, 10, 10, "a");
+    add_text(body, 265, 12, "A", "s");
+    add_rect(body, 284, 3, 10, 10, "bb");
+    add_text(body, 299, 12, "B", "s");
     const std::vector<ProfileBar> bars = largest(plot.bars);
     double most = 0;
     for (const ProfileBar& bar : bars) {

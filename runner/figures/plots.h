@@ -48,8 +48,12 @@ Panel pair_plot(const PairPlot& plot);
 
 struct EvidencePlot {
     std::vector<double> log_e;  // natural log, after each valid pair
-    double threshold = 0;       // natural log: accept from here on
-    std::string question;       // what the evidence is against
+    // Where each value stands among all measured pairs, so that both plots share their axis; empty:
+    // one after the other.
+    std::vector<std::size_t> slots;
+    std::size_t n_slots = 0;
+    double threshold = 0;  // natural log: accept from here on
+    std::string question;  // what the evidence is against
 };
 Panel evidence_plot(const EvidencePlot& plot);
 

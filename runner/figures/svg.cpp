@@ -137,7 +137,7 @@ std::string point(double x, double y) { return coordinate(x) + "," + coordinate(
 
 double Scale::at(double value) const {
     const double share = (value - low) / (high - low);
-    return begin + std::clamp(std::isfinite(share) ? share : 0.0, 0.0, 1.0) * (end - begin);
+    return begin + (std::isnan(share) ? 0.0 : std::clamp(share, 0.0, 1.0)) * (end - begin);
 }
 
 std::vector<double> ticks(double low, double high, int n) {

@@ -21,11 +21,8 @@ std::string render(const Record& record);
 // A fresh entry with the notes of an existing file put in place of its own empty ones.
 std::string render(const Record& record, std::string_view existing);
 
-// The entry's figure: gates, pairs, evidence and profile, one below the other. Complete SVG.
-std::string entry_figure(const Record& record);
-
-// Where an existing entry differs from what the record renders: one line each, at most 10, empty when
-// equal. Notes are not compared.
+// Where an existing entry differs from what the record renders: one line each, at most 10, empty
+// when equal. Notes are not compared.
 std::vector<std::string> check_entry(std::string_view existing, const Record& record);
 
 }  // namespace steady

@@ -1,17 +1,20 @@
 // Everything here is arithmetic on a record and wording; destinations escape what they take over.
 #include "runner/pipeline/entry_data.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-
-#include <fmt/format.h>
 
 #include "runner/figures/numbers.h"
 
 namespace steady {
 namespace {
 
-using figures::percent;
+// "+3.1 %": figures and entry show the same digits.
+std::string shown(double fraction, int decimals = 1) {
+    return figures::percent(fraction, decimals);
+}
 
 std::string text_or(const std::map<std::string, std::string>& map, const std::string& key) {
     const auto found = map.find(key);
@@ -46,23 +49,11 @@ std::string arm_value(const Spec& spec, const std::string& arm_name, const std::
     return head == "rev" ? arm.rev : fmt::format("{}", fmt::join(arm.args, " "));
 }
 
-const GateResult* deciding_result(const Record& record) {
-    if (!record.analysis) {
-        return nullptr;
-    }
-    for (const GateResult& gate : record.analysis->gates) {
-        if (gate.role == Role::decides) {
-            return &gate;
-        }
-    }
-    return nullptr;
-}
-
 std::string bound_words(const Interval& interval) {
     const int decimals =
         interval.low && interval.high ? figures::decimals_for(*interval.high - *interval.low) : 1;
-    return fmt::format("{} to {}", interval.low ? percent(*interval.low, decimals) : "−∞",
-                       interval.high ? percent(*interval.high, decimals) : "+∞");
+    return fmt::format("{} to {}", interval.low ? shown(*interval.low, decimals) : "−∞",
+                       interval.high ? shown(*interval.high, decimals) : "+∞");
 }
 
 }  // namespace
@@ -114,8 +105,8 @@ std::string prediction_words(const Record& record) {
     if (!predict) {
         return "";
     }
-    std::string out = fmt::format("Predicted {} to {} in {}", percent(predict->low),
-                                  percent(predict->high), predict->metric);
+    std::string out = fmt::format("Predicted {} to {} in {}", shown(predict->low),
+                                  shown(predict->high), predict->metric);
     if (!record.analysis || record.analysis->prediction.empty()) {
         return out + ".";
     }
@@ -127,31 +118,10 @@ std::string prediction_words(const Record& record) {
                              ? figures::decimals_for(*record.analysis->interval.high -
                                                      *record.analysis->interval.low)
                              : 1;
-    return out + fmt::format("; measured {}: {}.", percent(*record.analysis->effect, decimals),
+    return out + fmt::format("; measured {}: {}.", shown(*record.analysis->effect, decimals),
                              score == "inside"  ? "inside the range"
                              : score == "above" ? "above the range"
                                                 : "below the range");
-}
-
-std::string contradiction_words(const Record& record) {
-    const GateResult* decides = deciding_result(record);
-    if (decides == nullptr || !decides->effect) {
-        return "";
-    }
-    const auto sign = [](const GateResult& gate) {
-        return gate.interval.low && *gate.interval.low > 0      ? 1
-               : gate.interval.high && *gate.interval.high < 0 ? -1
-                                                                : 0;
-    };
-    for (const GateResult& gate : record.analysis->gates) {
-        const bool cheaper = gate.level == Level::micro || gate.level == Level::block;
-        if (cheaper && gate.effect && sign(gate) * sign(*decides) < 0) {
-            return fmt::format("{} {}, model {}", name(gate.level),
-                               percent(*gate.effect, std::fabs(*gate.effect) < 0.1 ? 1 : 0),
-                               percent(*decides->effect));
-        }
-    }
-    return "";
 }
 
 std::vector<std::string> conclusions(const Record& record) {
@@ -160,22 +130,26 @@ std::vector<std::string> conclusions(const Record& record) {
     const Gate* gate = deciding_gate(record.spec);
     const std::string where = fmt::format("with {} on this machine", record.spec.subject.model);
     const std::string range = bound_words(analysis.interval);
-    const std::string worth = gate == nullptr ? "" : percent(gate->worth);
+    const std::string worth =
+        gate == nullptr ? "" : fmt::format("{:g} %", 100 * (gate->floor + gate->worth));
     switch (analysis.verdict) {
         case Verdict::accept:
             out.push_back(fmt::format("Effects outside {} in {} are ruled out (95 %) {}.", range,
                                       analysis.metric, where));
-            out.emplace_back("B may become the default; the line that makes it so cites this entry.");
+            out.emplace_back(
+                "B may become the default; the line that makes it so cites this entry.");
             break;
         case Verdict::reject:
             if (analysis.reason == "regression" || analysis.reason == "no_worthwhile_gain") {
-                out.push_back(fmt::format("A gain of {} or more in {} is ruled out {}: the effect "
-                                          "lies within {} (95 %).",
-                                          worth, analysis.metric, where, range));
+                out.push_back(
+                    fmt::format("A gain of {} or more in {} is ruled out {}: the effect "
+                                "lies within {} (95 %).",
+                                worth, analysis.metric, where, range));
             } else if (analysis.reason == "wrong_output") {
                 out.emplace_back("Nothing is said about speed: a wrong answer is not timed.");
             } else {
-                out.emplace_back("This candidate as it stands is ruled out; the idea behind it is not.");
+                out.emplace_back(
+                    "This candidate as it stands is ruled out; the idea behind it is not.");
             }
             out.emplace_back("A stays.");
             break;
@@ -188,9 +162,10 @@ std::vector<std::string> conclusions(const Record& record) {
                 const double ratio = 5 * analysis.sigma_d / std::fabs(std::log1p(*analysis.effect));
                 const double needed = std::max(10.0, std::ceil(ratio * ratio));
                 if (needed < 1e6) {
-                    out.push_back(fmt::format("To settle an effect of this size, about {:.0f} pairs "
-                                              "are needed here.",
-                                              needed));
+                    out.push_back(
+                        fmt::format("To settle an effect of this size, about {:.0f} pairs "
+                                    "are needed here.",
+                                    needed));
                 }
             }
             break;

@@ -1,5 +1,5 @@
-// What entry, report and figures read out of a record: pairs of the deciding measurement as rows, the
-// arms' difference with its values, texts of numbers. Not for other folders.
+// What entry, report and figures read out of a record: pairs of the deciding measurement as rows,
+// the arms' difference with its values, texts of numbers. Not for other folders.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ struct PairRow {
     std::optional<double> a, b;  // the arms' values in the metric's unit
     std::optional<double> d;     // log ratio, + is better
     std::string discarded;       // empty: counted
-    std::string order;           // "A first" or, in a duet, "A first in 11 of 20 blocks"
+    std::string order;           // "A first" or, in a duet, "A first in 11 of 20"
     bool a_first = true;         // in at least half of the blocks
 };
 
@@ -40,10 +40,6 @@ std::string value_words(const std::string& metric, double value);
 
 // "Predicted +2 % to +5 % in decode_tps; measured +3.1 %: inside." Empty without a prediction.
 std::string prediction_words(const Record& record);
-
-// "micro +42 %, model −2.4 %": when a cheaper level and the model disagree about the sign, shown by
-// their intervals; else empty.
-std::string contradiction_words(const Record& record);
 
 // What the verdict allows to conclude and what it leaves open, as sentences.
 std::vector<std::string> conclusions(const Record& record);
