@@ -28,6 +28,18 @@ struct Running {
 KERNEL_TARGET_BEGIN(KERNEL_AVX512)
 namespace {
 
+// The sums of four registers' lanes, side by side: fewer shuffles than four sums one by one.
+[[gnu::always_inline]] inline __m128 sum4(const __m512* v) {
+    const __m512 ab = _mm512_add_ps(_mm512_unpacklo_ps(v[0], v[1]), _mm512_unpackhi_ps(v[0], v[1]));
+    const __m512 cd = _mm512_add_ps(_mm512_unpacklo_ps(v[2], v[3]), _mm512_unpackhi_ps(v[2], v[3]));
+    const __m512 low = _mm512_shuffle_ps(ab, cd, 0x44);
+    const __m512 high = _mm512_shuffle_ps(ab, cd, 0xEE);
+    const __m512 quads = _mm512_add_ps(low, high);  // a, b, c, d in each 128-bit part
+    const __m256 halves =
+        _mm256_add_ps(_mm512_castps512_ps256(quads), _mm512_extractf32x8_ps(quads, 1));
+    return _mm_add_ps(_mm256_castps256_ps128(halves), _mm256_extractf128_ps(halves, 1));
+}
+
 // scores[h][p] of kN heads and kP positions: each chunk of q and of the rows is loaded once.
 template <int kN, int kP>
 [[gnu::always_inline]] inline void score_block(const float* q, const float* rows,
@@ -45,7 +57,12 @@ template <int kN, int kP>
         }
     }
     for (int h = 0; h < kN; ++h) {
-        for (int p = 0; p < kP; ++p) scores[h * kTile + p] = scale * avx512::sum(sums[h][p]);
+        if constexpr (kP == 4) {
+            const __m128 four = _mm_mul_ps(sum4(sums[h]), _mm_set1_ps(scale));
+            _mm_storeu_ps(scores + h * kTile, four);
+        } else {
+            for (int p = 0; p < kP; ++p) scores[h * kTile + p] = scale * avx512::sum(sums[h][p]);
+        }
     }
 }
 
