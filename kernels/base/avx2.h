@@ -131,8 +131,8 @@ KERNEL_TARGET_BEGIN(KERNEL_AVX2)
     const __m256i eight = _mm256_set1_epi8(8);
     __m256 sums[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
     for (std::int64_t b = 0; b < n_blocks; ++b) {
-        BlockQ4_0 block;
-        std::memcpy(&block, row + 18 * b, sizeof block);
+        // In place: a copy on the stack would be read across the stores that made it.
+        const auto& block = *reinterpret_cast<const BlockQ4_0*>(row + 18 * b);
         const __m128i packed = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block.qs));
         const __m256i both = _mm256_set_m128i(_mm_srli_epi16(packed, 4), packed);
         const __m256i x = load(q8 + 32 * b);
