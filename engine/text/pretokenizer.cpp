@@ -25,19 +25,22 @@ constexpr std::string_view kContraction =
     "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])";
 
 // {0}: white space, {1}: contractions.
-constexpr std::string_view kGlm4[] = {
+constexpr std::string_view kGlm4Piece =
     "{1}|[^\\r\\n\\p{{L}}\\p{{N}}]?\\p{{L}}+|\\p{{N}}{{1,3}}"
-    "| ?[^{0}\\p{{L}}\\p{{N}}]+[\\r\\n]*|[{0}]*[\\r\\n]+|[{0}]+(?![^{0}])|[{0}]+"};
+    "| ?[^{0}\\p{{L}}\\p{{N}}]+[\\r\\n]*|[{0}]*[\\r\\n]+|[{0}]+(?![^{0}])|[{0}]+";
+constexpr std::string_view kGlm4[] = {kGlm4Piece};
 
-constexpr std::string_view kYoutu[] = {
-    // Hangul; CJK punctuation; Bopomofo; Han and kana
+// Hangul; CJK punctuation; Bopomofo; Han and kana.
+constexpr std::string_view kYoutuEastern =
     "[\\x{{AC00}}-\\x{{D7A3}}\\x{{3131}}-\\x{{318E}}]+"
     "|[\\x{{FF01}}\\x{{2026}}\\x{{201C}}\\x{{201D}}\\x{{2018}}\\x{{2019}}\\x{{2014}}\\x{{FF1A}}"
     "\\x{{FF1B}}\\x{{FF0C}}\\x{{3001}}-\\x{{303F}}\\x{{FE30}}-\\x{{FE4F}}]+"
     "|[\\x{{3105}}-\\x{{312F}}]+"
-    "|[\\x{{4E00}}-\\x{{9FA5}}\\x{{3040}}-\\x{{309F}}\\x{{30A0}}-\\x{{30FF}}]+",
+    "|[\\x{{4E00}}-\\x{{9FA5}}\\x{{3040}}-\\x{{309F}}\\x{{30A0}}-\\x{{30FF}}]+";
+constexpr std::string_view kYoutuPiece =
     "[^\\r\\n\\p{{L}}\\p{{N}}]?[\\p{{L}}\\p{{M}}]+{1}?|\\p{{N}}"
-    "| ?[^{0}\\p{{L}}\\p{{N}}]+[\\r\\n/]*|[{0}]*[\\r\\n]+|[{0}]+(?![^{0}])|[{0}]+"};
+    "| ?[^{0}\\p{{L}}\\p{{N}}]+[\\r\\n/]*|[{0}]*[\\r\\n]+|[{0}]+(?![^{0}])|[{0}]+";
+constexpr std::string_view kYoutu[] = {kYoutuEastern, kYoutuPiece};
 
 // Letters of the scripts with case, as DeepSeek's vocabulary lists them: the inside of a class.
 constexpr std::string_view kDeepseekLetters =
@@ -65,16 +68,17 @@ constexpr std::string_view kDeepseekLetters =
 constexpr std::string_view kTrailingSpace = "";
 
 // {2}: the letters above.
-constexpr std::string_view kDeepseek[] = {
-    "[\\r\\n]", "[{0}]?[{2}]+",
+constexpr std::string_view kDeepseekWord = "[{0}]?[{2}]+";
+constexpr std::string_view kDeepseekPunctuation =
     "[{0}]?[!-/:-~\\x{{FF01}}-\\x{{FF0F}}\\x{{FF1A}}-\\x{{FF5E}}\\x{{2018}}-\\x{{201F}}"
-    "\\x{{3001}}\\x{{3002}}]+",
-    kTrailingSpace,
-    // U+0800 to U+9FA5 less white space, and Hangul
+    "\\x{{3001}}\\x{{3002}}]+";
+// U+0800 to U+9FA5 less white space, and Hangul.
+constexpr std::string_view kDeepseekEastern =
     "[\\x{{800}}-\\x{{167F}}\\x{{1681}}-\\x{{1FFF}}\\x{{200B}}-\\x{{2027}}\\x{{202A}}-\\x{{202E}}"
-    "\\x{{2030}}-\\x{{205E}}\\x{{2060}}-\\x{{2FFF}}\\x{{3001}}-\\x{{9FA5}}\\x{{AC00}}-\\x{{D7FF}}]"
-    "+",
-    "\\p{{N}}+"};
+    "\\x{{2030}}-\\x{{205E}}\\x{{2060}}-\\x{{2FFF}}\\x{{3001}}-\\x{{9FA5}}"
+    "\\x{{AC00}}-\\x{{D7FF}}]+";
+constexpr std::string_view kDeepseek[] = {"[\\r\\n]",     kDeepseekWord,    kDeepseekPunctuation,
+                                          kTrailingSpace, kDeepseekEastern, "\\p{{N}}+"};
 
 struct Family {
     std::string_view name;
