@@ -7,6 +7,9 @@
 //   duet         → latencies of one pair, arms alternating in one process
 //   profile      → time per op and variant, each arm
 //   quit         → the process ends with exit code 0
+//
+// On the line, "type" names the request (open, correctness, duet, profile, quit) and its reply
+// ("error" for ErrorReply); the other keys are the struct's fields.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +24,16 @@ constexpr int kVersion = 1;
 
 // One arm as an experiment file asks for it; empty means the engine's defaults (champions).
 struct ArmRequest {
-    std::map<std::string, std::string> kernels;       // op → variant; {"*": "reference"} means all
-    std::map<std::string, std::string> steps;         // step → alternative
-    int threads = 0;                                  // 0: all CPUs this process may use
+    std::map<std::string, std::string> kernels;  // op → variant; {"*": "reference"} means all
+    std::map<std::string, std::string> steps;    // step → alternative
+    int threads = 0;                             // 0: all CPUs this process may use
     std::map<std::string, std::string> engine_flags;  // e.g. {"burn": "1%", "wait": "spin"}
 };
 
 struct AppliedKernel {
     std::string variant;
-    std::string reason;            // "flag", "champion" or "reference"
-    double calls_per_token = 0;    // counted on a real decode step, not derived from the plan
+    std::string reason;          // "flag", "champion" or "reference"
+    double calls_per_token = 0;  // counted on a real decode step, not derived from the plan
 };
 
 // What really runs, read back after one decode step.
@@ -65,20 +68,20 @@ struct OpenReply {
 
 struct CorrectnessRequest {
     std::string nonce;
-    std::string text;     // the workload's text; prompt and forced tokens are cut from it
+    std::string text;  // the workload's text; prompt and forced tokens are cut from it
     int prompt_tokens = 8;
-    int tokens = 32;      // compared positions after the prompt
+    int tokens = 32;  // compared positions after the prompt
 };
 
 struct CorrectnessReply {
     std::string nonce;
     int positions = 0;
-    double top1_agree = 0;     // share of positions where both arms' argmax is equal
-    double kl = 0;             // mean over positions of KL(A‖B), nats
+    double top1_agree = 0;  // share of positions where both arms' argmax is equal
+    double kl = 0;          // mean over positions of KL(A‖B), nats
     double kl_max = 0;
-    double max_abs = 0;        // largest |logit_A − logit_B|
-    double rel_l2 = 0;         // largest over positions of ‖B − A‖ / ‖A‖
-    bool non_finite = false;   // NaN or infinity in any logit of B
+    double max_abs = 0;       // largest |logit_A − logit_B|
+    double rel_l2 = 0;        // largest over positions of ‖B − A‖ / ‖A‖
+    bool non_finite = false;  // NaN or infinity in any logit of B
 };
 
 // One pair. Block k of the order gives `chunk` tokens to each arm; coins[k]: '0' = A first.
@@ -97,10 +100,11 @@ struct DuetRequest {
 };
 
 struct DuetArm {
-    std::vector<double> token_ns;      // warm-up first, warmup_tokens + tokens values
-    std::vector<std::int64_t> start_ns;  // when each began, since the duet's begin: order is provable
-    double ttft_ns = 0;                // prompt plus first token (scope model)
-    double rss_bytes = 0;              // resident memory this arm accounts for: shared weights + own
+    std::vector<double> token_ns;  // warm-up first, warmup_tokens + tokens values
+    std::vector<std::int64_t>
+        start_ns;          // when each began, since the duet's begin: order is provable
+    double ttft_ns = 0;    // prompt plus first token (scope model)
+    double rss_bytes = 0;  // resident memory this arm accounts for: shared weights + own
     double launches_per_token = 0;
     std::int64_t involuntary_switches = 0;
     std::int64_t major_faults = 0;
@@ -109,9 +113,9 @@ struct DuetArm {
 struct DuetReply {
     std::string nonce;
     DuetArm a, b;
-    double sentinel_gb_per_s = 0;      // fixed read loop before and after, label-free
-    double steal_share = 0;            // /proc/stat steal during the duet, share of wall × CPUs
-    double busy_others_share = 0;      // CPU time of other processes, share of wall × CPUs
+    double sentinel_gb_per_s = 0;  // fixed read loop before and after, label-free
+    double steal_share = 0;        // /proc/stat steal during the duet, share of wall × CPUs
+    double busy_others_share = 0;  // CPU time of other processes, share of wall × CPUs
 };
 
 struct ProfileRequest {
@@ -133,6 +137,14 @@ struct ProfileReply {
     std::map<std::string, std::vector<ProfileRow>> arms;
     std::map<std::string, double> launches_per_token;
     std::map<std::string, double> barrier_ns_per_token;
+};
+
+struct QuitRequest {
+    std::string nonce;
+};
+
+struct QuitReply {
+    std::string nonce;
 };
 
 // Any request may be answered by this instead.

@@ -29,10 +29,13 @@ KERNEL_TARGET_BEGIN(KERNEL_AVX512)
     return _mm512_scalef_ps(p, n);
 }
 
-// gate / (1 + e^-gate) * up
+// gate / (1 + e^-gate) * up, written with e^-|gate|, which cannot overflow: far out on the negative
+// side the result is still a normal float when e^-gate no longer is.
 [[gnu::always_inline]] inline __m512 swiglu(__m512 gate, __m512 up) {
-    const __m512 e = exp(_mm512_sub_ps(_mm512_setzero_ps(), gate));
-    const __m512 silu = _mm512_div_ps(gate, _mm512_add_ps(_mm512_set1_ps(1.0F), e));
+    const __m512 e = exp(_mm512_sub_ps(_mm512_setzero_ps(), _mm512_abs_ps(gate)));
+    const __mmask16 negative = _mm512_cmp_ps_mask(gate, _mm512_setzero_ps(), _CMP_LT_OQ);
+    const __m512 top = _mm512_mask_mul_ps(gate, negative, gate, e);
+    const __m512 silu = _mm512_div_ps(top, _mm512_add_ps(_mm512_set1_ps(1.0F), e));
     return _mm512_mul_ps(silu, up);
 }
 

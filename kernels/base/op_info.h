@@ -37,6 +37,16 @@ void register_op(const OpInfo& op);
 const std::vector<OpInfo>& all_ops();          // by name
 const OpInfo* find_op(std::string_view name);  // null when unknown
 
+// What is wrong with the text of a shape for this op; empty when nothing is.
+template <class Op>
+std::string shape_error(std::string_view text) {
+    const ParsedShape<typename Op::Shape> parsed = parse_shape<typename Op::Shape>(text);
+    if constexpr (requires { &Op::problem; }) {
+        if (parsed.error.empty()) return Op::problem(parsed.shape);
+    }
+    return parsed.error;
+}
+
 template <class Op>
 std::unique_ptr<Trial> make_trial(std::string_view shape, std::uint64_t seed, Input input) {
     Random random(seed);
@@ -83,7 +93,7 @@ public:
             .name = Op::name,
             .model_shapes = [] { return texts_of<Op>(Op::model_shapes()); },
             .odd_shapes = [](Random& random) { return texts_of<Op>(Op::odd_shapes(random)); },
-            .shape_error = [](std::string_view text) { return parse_shape<Shape>(text).error; },
+            .shape_error = shape_error<Op>,
             .cost = [](std::string_view text) { return Op::cost(parse_shape<Shape>(text).shape); },
             .why_not =
                 [](const VariantBase& variant, std::string_view text) {

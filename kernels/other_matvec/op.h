@@ -18,7 +18,10 @@ struct OtherMatvecShape {
                  {"rows", &OtherMatvecShape::rows},
                  {"cols", &OtherMatvecShape::cols}}};
     }
-    std::string problem() const { return rows > 0 && cols > 0 ? "" : "rows and cols are required"; }
+    std::string problem() const {
+        if (rows <= 0 || cols <= 0) return "rows and cols are required";
+        return cols % block_values(type) == 0 ? "" : "cols must be a multiple of the type's block";
+    }
 };
 
 struct OtherMatvec {

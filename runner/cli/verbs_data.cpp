@@ -12,8 +12,8 @@
 #include "runner/edges/files.h"
 #include "runner/pipeline/replay.h"
 #include "runner/pipeline/stats_check.h"
+#include "runner/storage/migrate.h"
 #include "runner/storage/private_cluster.h"
-#include "runner/storage/store.h"
 
 namespace steady {
 namespace {
@@ -58,7 +58,7 @@ int verb_stats_check(const Arguments& arguments) {
 }
 
 int verb_replay(const Arguments& arguments) {
-    const Replay replayed = replay(read_json(arguments.words[0]));
+    const Replay replayed = replay_corpus(read_json(arguments.words[0]));
     return print(arguments, replay_json(replayed), replay_text(replayed));
 }
 
@@ -87,19 +87,19 @@ int verb_db_status(const Arguments& arguments) {
 }
 
 int verb_db_url(const Arguments& arguments) {
-    const std::string url = database_url(arguments);
+    const std::string url = database_url(arguments.get("db"));
     return print(arguments, {{"url", url}}, url);
 }
 
 int verb_db_psql(const Arguments& arguments) {
-    const std::string url = database_url(arguments);
+    const std::string url = database_url(arguments.get("db"));
     ::execlp("psql", "psql", url.c_str(), static_cast<char*>(nullptr));
     throw Error("cannot start psql: install postgresql-client", kExitInternal);
 }
 
 int verb_db_migrate(const Arguments& arguments) {
-    const std::string url = database_url(arguments);
-    const int applied = migrate(url);
+    const std::string url = database_url(arguments.get("db"));
+    const std::size_t applied = migrate(url).size();
     return print(arguments, {{"applied", applied}, {"url", url}},
                  fmt::format("schema is up to date ({} migration{} applied now)", applied,
                              applied == 1 ? "" : "s"));
@@ -107,9 +107,9 @@ int verb_db_migrate(const Arguments& arguments) {
 
 int verb_serve(const Arguments& arguments) {
     ServeOptions options;
-    options.database_url = database_url(arguments);
-    options.bind = arguments.get("bind", "127.0.0.1");
-    options.port = static_cast<unsigned short>(arguments.number("port", 7788, 0, 65535));
+    options.database_url = database_url(arguments.get("db"));
+    options.address = arguments.get("bind", "127.0.0.1");
+    options.port = static_cast<std::uint16_t>(arguments.number("port", 8642, 0, 65535));
     return serve(options);
 }
 

@@ -152,12 +152,6 @@ void make_directories(const std::string& path, mode_t mode) {
     }
 }
 
-std::string sha256_hex(std::string_view bytes) {
-    Sha256 hash;
-    hash.add(bytes.data(), bytes.size());
-    return hash.hex();
-}
-
 std::string sha256_hex_of(int fd, const std::string& path_for_messages) {
     Sha256 hash;
     std::vector<char> buffer(1 << 20);

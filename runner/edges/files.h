@@ -51,9 +51,6 @@ void write_file_atomic(const std::string& path, std::string_view bytes);
 // mkdir -p with `mode` for what is created. Throws Error.
 void make_directories(const std::string& path, mode_t mode = 0755);
 
-// Lower-case hex of SHA-256.
-std::string sha256_hex(std::string_view bytes);
-
 // SHA-256 of a file's content, read through the open descriptor from offset 0. Throws Error.
 std::string sha256_hex_of(int fd, const std::string& path_for_messages);
 

@@ -1,6 +1,7 @@
 // Strict two-way JSON for plain structs: a type lists its fields once, in a function
 // fields(visit, value), and is written and read by the same list. Reading refuses missing, unknown
-// and wrongly typed keys with an Error that names the place; nothing is converted silently.
+// and wrongly typed keys with an Error that names the place; nothing is converted silently. Numbers
+// that JSON cannot write are kept as "nan", "inf" and "-inf".
 #pragma once
 
 #include <fmt/format.h>
@@ -19,7 +20,7 @@
 
 #include "engine/protocol/error.h"
 
-namespace steady::json_fields {
+namespace steady::record_fields {
 
 using Json = nlohmann::json;
 
@@ -65,12 +66,11 @@ struct Writer {
     }
 };
 
-// Numbers that JSON cannot write ("nan", "inf", "-inf") are kept in records and refused in replies.
+// Where a value stands, for messages.
 struct Place {
     std::string where;
-    bool allow_non_finite = false;
 
-    Place below(const std::string& step) const { return {where + "/" + step, allow_non_finite}; }
+    Place below(const std::string& step) const { return {where + "/" + step}; }
 };
 
 template <class T>
@@ -123,6 +123,8 @@ Json encode(const T& value) {
             out[key] = encode(item);
         }
         return out;
+    } else if constexpr (requires { as_json(value); }) {  // a type with a JSON form of its own
+        return as_json(value);
     } else {
         Writer writer;
         fields(writer, value);
@@ -133,9 +135,9 @@ Json encode(const T& value) {
 inline void decode_double(const Json& in, const Place& place, double& value) {
     if (in.is_number()) {
         value = in.get<double>();
-    } else if (place.allow_non_finite && in == "nan") {
+    } else if (in == "nan") {
         value = std::numeric_limits<double>::quiet_NaN();
-    } else if (place.allow_non_finite && (in == "inf" || in == "-inf")) {
+    } else if (in == "inf" || in == "-inf") {
         value = in == "inf" ? std::numeric_limits<double>::infinity()
                             : -std::numeric_limits<double>::infinity();
     } else {
@@ -208,6 +210,8 @@ void decode(const Json& in, const Place& place, T& value) {
         for (const auto& [key, item] : in.items()) {
             decode(item, place.below(key), value[key]);
         }
+    } else if constexpr (requires { from_own_json(in, place.where, value); }) {
+        from_own_json(in, place.where, value);
     } else {
         Reader reader{in, place, {}};
         fields(reader, value);
@@ -215,4 +219,4 @@ void decode(const Json& in, const Place& place, T& value) {
     }
 }
 
-}  // namespace steady::json_fields
+}  // namespace steady::record_fields

@@ -1,4 +1,4 @@
-// One list of fields per type serves both directions (engine/protocol/json_fields.h): two
+// One list of fields per type serves both directions (record_fields.h): two
 // hand-written ones would drift apart.
 #include "runner/pipeline/record_json.h"
 
@@ -8,16 +8,16 @@
 #include <type_traits>
 
 #include "engine/protocol/error.h"
-#include "engine/protocol/json_fields.h"
 #include "engine/protocol/session_json.h"
+#include "runner/pipeline/record_fields.h"
 
 namespace steady {
 
 using Json = nlohmann::json;
-using json_fields::decode;
-using json_fields::encode;
+using record_fields::decode;
+using record_fields::encode;
 
-// Found by name from json_fields, hence not in an unnamed namespace.
+// Found by name from record_fields, hence not in an unnamed namespace.
 constexpr const char* kVerdicts[] = {"accept", "reject", "inconclusive", "invalid"};
 constexpr const char* kKinds[] = {"measure", "aa", "control", "warmup"};
 constexpr const char* kLevels[] = {"correctness", "micro", "block", "model"};
@@ -29,6 +29,38 @@ constexpr auto& words(Role) { return kRoles; }
 
 template <class T, class Type>
 concept SameAs = std::is_same_v<std::remove_const_t<T>, Type>;
+
+}  // namespace steady
+
+// Session replies have a strict JSON form of their own.
+namespace steady::protocol {
+
+inline nlohmann::json as_json(const OpenReply& value) { return value; }
+inline nlohmann::json as_json(const ProfileReply& value) { return value; }
+inline void from_own_json(const nlohmann::json& in, const std::string& where, OpenReply& value) {
+    value = strict_from_json<OpenReply>(in, where);
+}
+inline void from_own_json(const nlohmann::json& in, const std::string& where, ProfileReply& value) {
+    value = strict_from_json<ProfileReply>(in, where);
+}
+
+// Listed here again: a candidate that computes NaN has NaN divergences, and the record keeps them.
+template <class Visit, class T>
+requires std::is_same_v<std::remove_const_t<T>, CorrectnessReply>
+void fields(Visit& visit, T& value) {
+    visit("nonce", value.nonce);
+    visit("positions", value.positions);
+    visit("top1_agree", value.top1_agree);
+    visit("kl", value.kl);
+    visit("kl_max", value.kl_max);
+    visit("max_abs", value.max_abs);
+    visit("rel_l2", value.rel_l2);
+    visit("non_finite", value.non_finite);
+}
+
+}  // namespace steady::protocol
+
+namespace steady {
 
 template <class Visit, SameAs<Interval> T>
 void fields(Visit& visit, T& value) {
@@ -92,6 +124,9 @@ void fields(Visit& visit, T& value) {
     visit("d", value.d);
     visit("narrowing", value.narrowing);
     visit("log_e_over_pairs", value.log_e_over_pairs);
+    visit("contradiction", value.contradiction);
+    visit("stop", value.stop);
+    visit("next_gate", value.next_gate);
 }
 
 template <class Visit, SameAs<Attempt> T>
@@ -135,7 +170,7 @@ void fields(Visit& visit, T& value) {
 
 namespace {
 
-const json_fields::Place kRecord{"record", true};
+const record_fields::Place kRecord{"record"};
 const char* const kFormat = "steady record v1";
 
 }  // namespace
@@ -150,7 +185,7 @@ void to_json(Json& out, const Attempt& value) { out = encode(value); }
 void from_json(const Json& in, Attempt& value) { decode(in, kRecord, value); }
 
 void to_json(Json& out, const Record& value) {
-    json_fields::Writer writer;
+    record_fields::Writer writer;
     fields(writer, value);
     const std::string& text = value.spec_text.empty() ? value.spec.canonical : value.spec_text;
     writer.out["spec"] = text.empty() ? Json(nullptr) : Json::parse(text);
@@ -165,7 +200,7 @@ void from_json(const Json& in, Record& value) {
         throw Error{
             fmt::format("record: no \"format\": \"{}\" with a spec; export it again", kFormat)};
     }
-    json_fields::Reader reader{in, kRecord, {"spec", "format"}};
+    record_fields::Reader reader{in, kRecord, {"spec", "format"}};
     fields(reader, value);
     reader.finish();
     value.spec = {};
@@ -194,7 +229,5 @@ Record record_from_text(const std::string& text) {
 Json interval_json(const Interval& interval) {
     return Json::array({encode(interval.low), encode(interval.high)});
 }
-
-const char* verdict_word(Verdict verdict) { return kVerdicts[static_cast<int>(verdict)]; }
 
 }  // namespace steady

@@ -2,14 +2,14 @@
 // Programs read it, so a key is added but never renamed.
 #include <nlohmann/json.hpp>
 
-#include "engine/protocol/json_fields.h"
+#include "runner/pipeline/record_fields.h"
 #include "runner/pipeline/record_json.h"
 
 namespace steady {
 namespace {
 
 using Json = nlohmann::json;
-using json_fields::encode;
+using record_fields::encode;
 
 Json gate_json(const GateResult& gate) {
     return {{"id", gate.id},
@@ -49,9 +49,11 @@ int sealed_pairs(const Record& record) {
 }
 
 void add_analysis(Json& out, const Analysis& analysis) {
-    out["verdict"] = verdict_word(analysis.verdict);
+    out["verdict"] = name(analysis.verdict);
     out["reason"] = analysis.reason.empty() ? Json(nullptr) : Json(analysis.reason);
     out["sentence"] = analysis.sentence;
+    out["contradiction"] =
+        analysis.contradiction.empty() ? Json(nullptr) : Json(analysis.contradiction);
     out["why"] = analysis.why;
     out["metric"] = analysis.metric;
     out["effect"] = encode(analysis.effect);

@@ -17,6 +17,7 @@
 
 #include "engine/protocol/error.h"
 #include "runner/edges/files.h"
+#include "runner/pipeline/spec.h"
 #include "runner/storage/cluster_server.h"
 
 namespace steady::cluster {

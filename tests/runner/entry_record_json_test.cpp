@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/protocol/error.h"
-#include "engine/protocol/session_json.h"
 #include "runner/pipeline/record_json.h"
 #include "tests/support/sample_record.h"
 
@@ -84,18 +83,14 @@ TEST(EntryRecordJson, InfiniteEvidenceIsKept) {
     EXPECT_EQ(back.log_e_over_pairs, analysis.log_e_over_pairs);
 }
 
-TEST(EntryRecordJson, RepliesRefuseWhatIsNoNumber) {
-    protocol::DuetReply reply;
-    reply.a.token_ns = {1, 2};
-    Json json = reply;
-    EXPECT_EQ(json.get<protocol::DuetReply>().a.token_ns, reply.a.token_ns);
-    json["a"]["token_ns"][1] = "nan";
-    EXPECT_THROW(json.get<protocol::DuetReply>(), Error);
-    json["a"]["token_ns"][1] = nullptr;
-    EXPECT_THROW(json.get<protocol::DuetReply>(), Error);
-    protocol::CorrectnessReply wrong;  // NaN logits: an answer about B
-    wrong.kl = std::nan("");
-    EXPECT_TRUE(std::isnan(Json(wrong).get<protocol::CorrectnessReply>().kl));
+TEST(EntryRecordJson, DivergenceOfABrokenCandidateIsKept) {
+    Evidence evidence = accepted_record().evidence;
+    evidence.correctness->kl = std::nan("");
+    evidence.correctness->non_finite = true;
+    const Evidence back = Json::parse(Json(evidence).dump()).get<Evidence>();
+    EXPECT_TRUE(std::isnan(back.correctness->kl));
+    EXPECT_TRUE(back.correctness->non_finite);
+    EXPECT_EQ(back.applied->arms.at("B").launches_per_token, 471);
 }
 
 TEST(EntryShowJson, HoldsWhatProgramsRead) {
