@@ -120,9 +120,8 @@ function evidence(data) {
   if (!data.analysis || !data.analysis.pairs) return null;
   const band = data.analysis.aa_band;
   return section('Evidence', h('div', { class: 'figures' },
-    figure(data.id, 'interval', 'The interval, and what A against A showed on the same machine'),
-    figure(data.id, 'pairs', 'Every pair in the order measured, and the interval as it narrowed'),
-    figure(data.id, 'evidence', 'Evidence over pairs')),
+    figure(data.id, 'intervals', 'Intervals of the gates, and what A against A showed on the same machine'),
+    figure(data.id, 'pairs', 'Every pair in the order measured, the interval as it narrowed, the evidence over pairs')),
   h('p', { class: 'dim small' }, `A against A: ${interval(band) || 'not measured'}. Spread of a pair: ${percent(data.analysis.sigma_d, 3).replace('+', '')}. ${STOPS[data.analysis.why] ?? words(data.analysis.why)}`));
 }
 
