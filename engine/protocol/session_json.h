@@ -326,4 +326,10 @@ T strict_from_json(nlohmann::json json, const std::string& what) {
     }
 }
 
+// Found by nlohmann-json: json.get<Reply>().
+template <Message T>
+void from_json(const nlohmann::json& in, T& value) {
+    value = strict_from_json<T>(in, "message");
+}
+
 }  // namespace steady::protocol
