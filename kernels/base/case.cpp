@@ -19,19 +19,6 @@ constexpr std::size_t kLargestCopy = 1 << 20;  // larger inputs are remembered b
 
 bool is_written(Role role) { return role != Role::weights && role != Role::input; }
 
-std::uint64_t hash_bytes(const std::byte* data, std::size_t n) {
-    std::uint64_t hash = n;
-    std::size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        std::uint64_t word = 0;
-        std::memcpy(&word, data + i, 8);
-        hash = (hash ^ word) * 0x9FB21C651E98DF25;
-        hash ^= hash >> 32;
-    }
-    for (; i < n; ++i) hash = (hash ^ static_cast<std::uint64_t>(data[i])) * 0x9FB21C651E98DF25;
-    return hash;
-}
-
 void set_half(std::byte* at, float value) {
     const Half half = float_to_half(value);
     std::memcpy(at, &half, sizeof half);
@@ -67,6 +54,19 @@ void set_scales(Type type, Random& random, std::byte* block) {
 }
 
 }  // namespace
+
+std::uint64_t hash_bytes(const std::byte* data, std::size_t n) {
+    std::uint64_t hash = n;
+    std::size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, data + i, 8);
+        hash = (hash ^ word) * 0x9FB21C651E98DF25;
+        hash ^= hash >> 32;
+    }
+    for (; i < n; ++i) hash = (hash ^ static_cast<std::uint64_t>(data[i])) * 0x9FB21C651E98DF25;
+    return hash;
+}
 
 EdgeBuffer::EdgeBuffer(std::size_t bytes) : size_(bytes) {
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));

@@ -43,6 +43,9 @@ private:
     std::size_t size_ = 0;
 };
 
+// A quick hash, to notice changes.
+std::uint64_t hash_bytes(const std::byte* data, std::size_t n);
+
 class CaseMemory {
 public:
     // n zeroed values. Fill weights, inputs and in_outs, then call seal() once.
@@ -85,6 +88,7 @@ template <class Op>
 struct Case {
     CaseMemory memory;
     typename Op::Args args;
+    Input input = Input::f32;  // the form it was made for
     std::vector<WeightRef> weights;
     std::vector<double> expected;  // in high precision, for the input form the case was made for
     std::vector<double> bound;     // absolute: what a correct implementation cannot exceed

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <fstream>
 
 namespace steady::cpu {
 namespace {
@@ -116,6 +117,15 @@ Features to_hide(const std::string& name) {
 }
 
 std::int64_t last_level_cache_bytes() {
+    // The system's own view first: cpuid counts the caches of the whole package on some machines.
+    std::int64_t largest = 0;
+    for (int index = 0; index < 8; ++index) {
+        std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) +
+                           "/size");
+        std::int64_t kib = 0;
+        if (file >> kib) largest = std::max(largest, kib * 1024);
+    }
+    if (largest > 0) return largest;
     const std::int64_t level3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
     const std::int64_t level2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
     return std::max<std::int64_t>({level3, level2, 0});

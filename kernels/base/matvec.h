@@ -50,6 +50,14 @@ struct MatvecOp {
     using Args = MatvecArgs;
     using Run = void (*)(const Args&, Range) noexcept;
 
+    // Beyond what the shape itself requires.
+    static std::string problem(const Shape& shape) {
+        const std::int64_t block = block_values(kType);
+        return shape.cols % block == 0 ? "" : "cols must be a multiple of " + std::to_string(block);
+    }
+
+    static void set_weight(Args& args, std::size_t /*index*/, const std::byte* w) { args.w = w; }
+
     // y[r] = Σ_c w[r][c] · x[r / rows][c]
     static std::int64_t rows(const Shape& shape, int /*phase*/) {
         return shape.groups * shape.rows;

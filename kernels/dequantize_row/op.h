@@ -34,6 +34,8 @@ struct DequantizeRow {
     };
     using Run = void (*)(const Args&, Range) noexcept;
 
+    static void set_weight(Args& args, std::size_t /*index*/, const std::byte* w) { args.row = w; }
+
     // Row b is block b; every variant gives the same bits.
     static std::int64_t rows(const Shape& shape, int /*phase*/) {
         return shape.n / block_values(shape.type);

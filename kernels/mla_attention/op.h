@@ -47,6 +47,11 @@ struct MlaAttention {
     };
     using Run = void (*)(const Args&, Range) noexcept;
 
+    // The cache counts as a weight: it is large, and cold when a layer begins.
+    static void set_weight(Args& args, std::size_t /*index*/, const std::byte* w) {
+        args.cache = reinterpret_cast<const float*>(w);
+    }
+
     // Row h: s[t] = scale · (q[h] · cache[t]); p = softmax(s); out[h] = Σ_t p[t] ·
     // cache[t][0:kv_rank]
     static std::int64_t rows(const Shape& shape, int /*phase*/) { return shape.n_heads; }

@@ -18,7 +18,10 @@ struct OtherMatvecShape {
                  {"rows", &OtherMatvecShape::rows},
                  {"cols", &OtherMatvecShape::cols}}};
     }
-    std::string problem() const { return rows > 0 && cols > 0 ? "" : "rows and cols are required"; }
+    std::string problem() const {
+        if (rows <= 0 || cols <= 0) return "rows and cols are required";
+        return cols % block_values(type) == 0 ? "" : "cols must be a multiple of the type's block";
+    }
 };
 
 struct OtherMatvec {
@@ -32,6 +35,8 @@ struct OtherMatvec {
         float* y = nullptr;            // [groups * rows]
     };
     using Run = void (*)(const Args&, Range) noexcept;
+
+    static void set_weight(Args& args, std::size_t /*index*/, const std::byte* w) { args.w = w; }
 
     // y[r] = Σ_c w[r][c] · x[r / rows][c]
     static std::int64_t rows(const Shape& shape, int /*phase*/) {

@@ -53,6 +53,11 @@ struct Q4_0Experts {
     };
     using Run = void (*)(const Args&, Range) noexcept;
 
+    // Weight matrix 0 is gate, 1 up, 2 down.
+    static void set_weight(Args& args, std::size_t index, const std::byte* w) {
+        (index == 0 ? args.gate : index == 1 ? args.up : args.down) = w;
+    }
+
     // Phase 0, row e·hidden + j: hidden[e][j] = silu(gate_e[j]·x) · (up_e[j]·x), and its q8 form
     //          for variants with q8 input (their granule is a multiple of 32).
     // Phase 1, row c: y[c] = Σ_e weights[e] · (down_e[c] · hidden[e])

@@ -28,48 +28,56 @@ struct GateResult {
     Role role = Role::advice;
     // pass, fail, open (undecided), advice (shown only), skipped (an earlier gate stopped)
     std::string outcome;
-    std::string detail;                 // one sentence with the numbers, for people
-    std::optional<double> effect;       // fraction, + is better
+    std::string detail;            // one sentence with the numbers, for people
+    std::optional<double> effect;  // fraction, + is better
     Interval interval;
     int pairs = 0;
     double log_e_accept = 0, log_e_reject = 0, log_e_regression = 0;
 };
 
-struct Check {  // assumption checks of each record
-    std::string name;    // coin_audit, carry_over, order_effect, drift, bimodality, outliers, aa_band
+struct Check {         // assumption checks of each record
+    std::string name;  // coin_audit, carry_over, order_effect, drift, bimodality, outliers, aa_band
     std::string status;  // ok, flag, fail, not_measured
     std::string detail;
 };
 
 struct Analysis {
     Verdict verdict = Verdict::inconclusive;
-    std::string reason;        // e.g. regression, no_worthwhile_gain, wrong_output; may be empty
-    std::string sentence;      // the verdict in one sentence
-    std::string metric;        // of the deciding gate
+    std::string reason;    // e.g. regression, no_worthwhile_gain, wrong_output; may be empty
+    std::string sentence;  // the verdict in one sentence
+    std::string metric;    // of the deciding gate
     std::optional<double> effect;  // Hodges–Lehmann, fraction, + is faster
-    Interval interval;         // 95 % confidence sequence
-    int pairs = 0;             // valid pairs that decided
+    Interval interval;             // 95 % confidence sequence
+    int pairs = 0;                 // valid pairs that decided
     int discarded = 0;
-    std::string why;           // early_e, cap, final …
+    std::string why;  // early_e, cap, final …
     std::vector<GateResult> gates;
     std::vector<Check> checks;
     Interval aa_band;
-    double sigma_d = 0;        // robust sd of the pair values
-    double sigma0 = 0;         // what the host's A/A history gave, used by the e-process
-    std::string prediction;    // inside, above, below, no_answer, or empty
-    std::vector<double> d;     // pair values of the deciding metric, log ratios, in order
-    std::vector<Interval> narrowing;      // interval after each pair
+    double sigma_d = 0;               // robust sd of the pair values
+    double sigma0 = 0;                // what the host's A/A history gave, used by the e-process
+    std::string prediction;           // inside, above, below, no_answer, or empty
+    std::vector<double> d;            // pair values of the deciding metric, log ratios, in order
+    std::vector<Interval> narrowing;  // interval after each pair
     std::vector<double> log_e_over_pairs;  // log E(accept) after each pair
+    std::string contradiction;  // when levels disagree, e.g. "micro +42.0 %, model −6.7 %"
+
+    // What the runner may do next. stop: the verdict is final. Otherwise measure next_pair's
+    // measurement once more (see next_pair); -1 while provenance or correctness is awaited.
+    bool stop = false;
+    int next_gate = -1;
+    PairKind next_kind = PairKind::measure;
+    int next_number = 0, next_attempt = 0;
 };
 
 // What this host knows about a metric and mode before the experiment starts.
 struct HostHistory {
-    std::optional<double> sigma0;      // from A/A history; absent: none yet
-    std::vector<double> aa_pairs;      // last A/A pair values of the deciding metric, log ratios
+    std::optional<double> sigma0;  // from A/A history; absent: none yet
+    std::vector<double> aa_pairs;  // last A/A pair values of the deciding metric, log ratios
 };
 
-struct Stage {  // what the pairs so far allow the runner to do next
-    bool stop = false;          // verdict is final (or the ladder ended)
+struct Stage {          // what the pairs so far allow the runner to do next
+    bool stop = false;  // verdict is final (or the ladder ended)
     Analysis analysis;
 };
 
@@ -84,8 +92,21 @@ struct JudgeInput {
     HostHistory history;
     std::uint64_t seed = 0;
     bool finished = false;
+    // Earlier attempts at the same question: their number and the sums of their log E. Any earlier
+    // attempt removes the final look.
+    int earlier_attempts = 0;
+    double prior_log_e_accept = 0, prior_log_e_reject = 0;
 };
 
 Analysis judge(const JudgeInput& input);
+
+// The next pair to measure, with its coins drawn, or nothing when the verdict is final or still
+// waits for evidence. A pair that cannot be used is tried at most three times.
+std::optional<Pair> next_pair(const JudgeInput& input, const Analysis& analysis);
+
+// Pair values of a gate's metric so far, log ratios in order of measurement, discarded pairs left
+// out: what joins the host's history (kind aa) and what is judged (kind measure).
+std::vector<double> pair_values(const Spec& spec, const std::vector<Pair>& pairs, int gate,
+                                PairKind kind);
 
 }  // namespace steady

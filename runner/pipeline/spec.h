@@ -58,9 +58,9 @@ struct Gate {
     std::string id;
     Level level = Level::model;
     Role role = Role::advice;
-    std::string metric;                    // op_ns, block_ns, ffn_ns, decode_tps, token_ns_p90, …
-    std::string op;                        // micro only
-    std::map<std::string, Bound> need;     // correctness only
+    std::string metric;                 // op_ns, block_ns, ffn_ns, decode_tps, token_ns_p90, …
+    std::string op;                     // micro only
+    std::map<std::string, Bound> need;  // correctness only
     Goal goal = Goal::gain;
     double worth = 0.01, floor = 0, margin = 0.02;
     double alpha = 0.01, beta = 0.05, alpha_guard = 0.05;
@@ -85,18 +85,27 @@ struct EnvironmentSpec {
     double max_discarded = 0.30;
 };
 
+// Axes are dotted paths in arm B; each value becomes one candidate. Screening data never confirm.
+struct SweepSpec {
+    std::map<std::string, std::vector<std::string>> axes;
+    int screen_pairs = 8;
+    std::string then = "confirm-top-1";
+};
+
 struct Spec {
     std::string id, owner;
     Hypothesis hypothesis;
     Subject subject;
     std::map<std::string, ArmSpec> arms;  // "A", "B", optionally "B0"
     std::vector<std::string> expect_diff;
-    std::map<std::string, std::map<std::string, std::string>> applied;  // arm → evidence rule → text
+    std::map<std::string, std::map<std::string, std::string>>
+        applied;  // arm → evidence rule → text
     std::map<std::string, std::vector<std::string>> matrix;
     std::vector<Gate> gates;
     ScheduleSpec schedule;
     std::optional<double> aa_max_half_width;
     EnvironmentSpec environment;
+    std::optional<SweepSpec> sweep;
     std::string retry_if;
 
     std::string canonical;  // sorted keys, shortest numbers, no comments
@@ -104,11 +113,11 @@ struct Spec {
 };
 
 struct SpecError {
-    std::string pointer;    // JSON Pointer, e.g. /gates/2/role; "" is the whole document
+    std::string pointer;       // JSON Pointer, e.g. /gates/2/role; "" is the whole document
     int line = 0, column = 0;  // 1-based; of the value, or of the key for an unknown key
-    std::string found;      // what stands there, shortened
-    std::string allowed;    // what may stand there
-    std::string hint;       // did-you-mean or the next step; may be empty
+    std::string found;         // what stands there, shortened
+    std::string allowed;       // what may stand there
+    std::string hint;          // did-you-mean or the next step; may be empty
 };
 
 struct SpecResult {
@@ -120,8 +129,16 @@ struct SpecResult {
 // text: the file's bytes. stem: the file's name without ".json"; empty skips the id check.
 SpecResult parse_spec(std::string_view text, std::string_view stem);
 
-// "experiments/x.json:12:7 /gates/0/role: found "decide", allowed advice, guard, decides; did you mean …"
+// "experiments/x.json:12:7 /gates/0/role: found "decide", allowed advice, guard, decides; did you
+// mean …"
 std::string describe(const SpecError& error, std::string_view file);
+
+// Dotted paths in which arms A and B differ as written, sorted: kernels.<op>, steps.<step>,
+// threads, engine_flags.<flag>, rev, args, env.<NAME>; a sweep's axes count as differing.
+std::vector<std::string> arms_difference(const Spec& spec);
+
+// Lower-case hex.
+std::string sha256_hex(std::string_view bytes);
 
 // Decides-gate or nullptr: what may accept.
 const Gate* deciding_gate(const Spec& spec);

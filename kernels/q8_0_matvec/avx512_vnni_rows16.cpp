@@ -1,0 +1,91 @@
+// Sixteen rows side by side for Q8_0: per block of 32 columns 16 scales, then eight times 64 bytes
+// in which byte 4r + i is column 4j + i of row r, stored with 128 added because the multiply wants
+// one unsigned side. It takes exactly the bytes of the GGUF layout. Expected: bound by memory.
+#include <cstring>
+
+#include "kernels/base/avx512.h"
+#include "kernels/base/target.h"
+#include "kernels/q8_0_matvec/op.h"
+
+namespace steady {
+namespace {
+
+constexpr std::int64_t kRows = 16;
+constexpr std::int64_t kBlockBytes = kRows * sizeof(BlockQ8_0);
+
+std::int64_t packed_bytes(MatrixShape shape) {
+    return shape.rows * row_bytes(Type::q8_0, shape.cols);
+}
+
+void pack(MatrixShape shape, const std::byte* src, std::byte* dst) {
+    const std::int64_t n_blocks = shape.cols / 32;
+    const std::int64_t stride = row_bytes(Type::q8_0, shape.cols);
+    for (std::int64_t r = 0; r < shape.rows; ++r) {
+        const std::int64_t lane = r % kRows;
+        for (std::int64_t b = 0; b < n_blocks; ++b) {
+            BlockQ8_0 block;
+            std::memcpy(&block, src + r * stride + b * 34, sizeof block);
+            std::byte* out = dst + r / kRows * kRows * stride + b * kBlockBytes;
+            std::memcpy(out + 2 * lane, &block.d, sizeof block.d);
+            for (int i = 0; i < 32; ++i) {
+                out[32 + 64 * (i / 4) + 4 * lane + i % 4] =
+                    static_cast<std::byte>(block.qs[i] + 128);
+            }
+        }
+    }
+}
+
+}  // namespace
+
+KERNEL_TARGET_BEGIN(KERNEL_AVX512_VNNI)
+namespace {
+
+[[gnu::always_inline]] inline __m512 dot(const std::byte* rows, const std::int8_t* q8,
+                                         const float* scale, const std::int32_t* sum,
+                                         std::int64_t n_blocks) {
+    __m512 total = _mm512_setzero_ps();
+    for (std::int64_t b = 0; b < n_blocks; ++b) {
+        const std::byte* block = rows + b * kBlockBytes;
+        __m512i parts[2] = {_mm512_set1_epi32(-128 * sum[b]), _mm512_setzero_si512()};
+        for (int j = 0; j < 8; ++j) {
+            int four;
+            std::memcpy(&four, q8 + 32 * b + 4 * j, 4);
+            parts[j % 2] = _mm512_dpbusd_epi32(parts[j % 2], avx512::load(block + 32 + 64 * j),
+                                               _mm512_set1_epi32(four));
+        }
+        const __m512 both = _mm512_mul_ps(avx512::halves(block), _mm512_set1_ps(scale[b]));
+        const __m512i exact = _mm512_add_epi32(parts[0], parts[1]);
+        total = _mm512_fmadd_ps(_mm512_cvtepi32_ps(exact), both, total);
+    }
+    return total;
+}
+
+void run(const Q8_0Matvec::Args& args, Range range) noexcept {
+    const MatvecShape& shape = args.shape;
+    const std::int64_t n_blocks = shape.cols / 32;
+    for (std::int64_t r = range.begin; r < range.end; r += kRows) {
+        const std::int64_t first = r / shape.rows * n_blocks;
+        const __m512 y = dot(args.w + r * n_blocks * 34, args.x.q8 + first * 32,
+                             args.x.q8_scale + first, args.x.q8_sum + first, n_blocks);
+        _mm512_storeu_ps(args.y + r, y);
+    }
+}
+
+}  // namespace
+KERNEL_TARGET_END
+
+static const Variant<Q8_0Matvec> variant{
+    "avx512_vnni_rows16",
+    {
+        .needs = cpu::avx512_vnni,
+        .supports = [](const MatvecShape& shape) { return shape.rows % kRows == 0; },
+        .granule = kRows,
+        .input = Input::q8,
+        .layout = "rows16",
+        .pack_rows = kRows,
+        .packed_bytes = packed_bytes,
+        .pack = pack,
+        .run = run,
+    }};
+
+}  // namespace steady

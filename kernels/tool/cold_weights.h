@@ -1,0 +1,36 @@
+// Weights that are not in the cache when a kernel meets them, as in a model, where between two uses
+// of a matrix all the others are read. Calls take turns over enough copies to exceed the cache.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/base/op_info.h"
+
+namespace steady::tool {
+
+class ColdWeights {
+public:
+    // Copies of the trial's weights in the layout of `variant`; one copy when `warm` is set or the
+    // op has no weights.
+    ColdWeights(Trial& trial, const VariantBase& variant, bool warm);
+    ~ColdWeights();
+    ColdWeights(const ColdWeights&) = delete;
+    ColdWeights& operator=(const ColdWeights&) = delete;
+
+    std::size_t copies() const { return n_copies_; }
+    void use(std::size_t call);  // points the trial's Args at copy call % copies()
+
+private:
+    struct Mapping {
+        void* address = nullptr;
+        std::size_t bytes = 0;
+        std::vector<std::size_t> offsets;  // one per copy
+    };
+    void fill(Mapping& mapping, const WeightRef& weight, const VariantBase& variant);
+    Trial* trial_;
+    std::size_t n_copies_ = 1;
+    std::vector<Mapping> mappings_;  // one per weight matrix
+};
+
+}  // namespace steady::tool

@@ -1,0 +1,206 @@
+// Parsing by a table of options; every complaint names the choices.
+#include "kernels/tool/options.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <functional>
+#include <map>
+
+#include "engine/protocol/error.h"
+
+namespace steady::tool {
+namespace {
+
+const std::vector<std::string_view> kVerbs = {"list", "check", "bench", "duet"};
+
+template <class Number>
+Number number(const std::string& option, const std::string& text, Number least, Number most) {
+    Number value{};
+    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (problem != std::errc() || end != text.data() + text.size() || value < least ||
+        value > most) {
+        throw Error{
+            fmt::format("{} '{}': a number from {} to {} is needed", option, text, least, most)};
+    }
+    return value;
+}
+
+using Setter = std::function<void(Options&, const std::string&)>;
+
+const std::map<std::string, Setter, std::less<>>& value_options() {
+    static const std::map<std::string, Setter, std::less<>> table = {
+        {"--op", [](Options& o, const std::string& v) { o.op = v; }},
+        {"--variant", [](Options& o, const std::string& v) { o.variant = v; }},
+        {"--shape", [](Options& o, const std::string& v) { o.shape = v; }},
+        {"--a", [](Options& o, const std::string& v) { o.a = v; }},
+        {"--b", [](Options& o, const std::string& v) { o.b = v; }},
+        {"--coins", [](Options& o, const std::string& v) { o.coins = v; }},
+        {"--without", [](Options& o, const std::string& v) { o.without.push_back(v); }},
+        {"--seed",
+         [](Options& o, const std::string& v) {
+             o.seed = number<std::uint64_t>("--seed", v, 0, UINT64_MAX);
+         }},
+        {"--threads",
+         [](Options& o, const std::string& v) { o.threads = number("--threads", v, 1, 1024); }},
+        {"--repetitions",
+         [](Options& o, const std::string& v) {
+             o.repetitions = number("--repetitions", v, 1, 10000);
+         }},
+        {"--seconds",
+         [](Options& o, const std::string& v) {
+             o.seconds = number("--seconds", v, 1e-4, 3600.0);
+         }},
+        {"--chunk",
+         [](Options& o, const std::string& v) { o.chunk = number("--chunk", v, 1, 10000); }},
+        {"--warmup",
+         [](Options& o, const std::string& v) { o.warmup = number("--warmup", v, 0, 1000000); }},
+        {"--reps",
+         [](Options& o, const std::string& v) { o.reps = number("--reps", v, 1, 10000000); }},
+    };
+    return table;
+}
+
+std::string joined(const std::vector<std::string_view>& names) {
+    std::string text;
+    for (const std::string_view name : names) {
+        if (!text.empty()) text += ", ";
+        text += name;
+    }
+    return text;
+}
+
+[[noreturn]] void unknown(std::string_view what, const std::string& name,
+                          const std::vector<std::string_view>& names) {
+    const std::string guess = nearest(name, names);
+    throw Error{fmt::format("unknown {} '{}'{} Choices: {}", what, name,
+                            guess.empty() ? "." : fmt::format("; did you mean '{}'?", guess),
+                            joined(names))};
+}
+
+[[noreturn]] void unknown_option(const std::string& name) {
+    std::vector<std::string_view> names = {"--json", "--warm", "--help"};
+    for (const auto& [option, setter] : value_options()) names.push_back(option);
+    unknown("option", name, names);
+}
+
+void check_duet(const Options& o) {
+    if (o.op.empty() || o.a.empty() || o.b.empty() || o.shape.empty() || o.coins.empty()) {
+        throw Error{"duet needs --op OP --a VARIANT --b VARIANT --shape SHAPE --coins 0101…"};
+    }
+    if (o.coins.find_first_not_of("01") != std::string::npos) {
+        throw Error{fmt::format("--coins '{}': only 0 (A first) and 1 (B first)", o.coins)};
+    }
+    const int blocks = (o.warmup + o.chunk - 1) / o.chunk + (o.reps + o.chunk - 1) / o.chunk;
+    if (static_cast<int>(o.coins.size()) < std::max(blocks, (o.warmup + o.chunk) / o.chunk)) {
+        throw Error{
+            fmt::format("--coins has {} blocks; --warmup {} and --reps {} at --chunk {} need {}",
+                        o.coins.size(), o.warmup, o.reps, o.chunk,
+                        std::max(blocks, (o.warmup + o.chunk) / o.chunk))};
+    }
+}
+
+void hide(const std::vector<std::string>& features) {
+    cpu::Features hidden;
+    for (const std::string& name : features) {
+        const cpu::Features found = cpu::to_hide(name);
+        if (found == cpu::none) {
+            unknown("CPU feature", name,
+                    {"avx2", "fma", "f16c", "avx512", "avx512bw", "avx512vl", "avx512dq",
+                     "avx512_vnni", "avx512vbmi", "avx512bf16", "amx_tile", "amx_int8"});
+        }
+        hidden = hidden | found;
+    }
+    cpu::mask(hidden);
+}
+
+}  // namespace
+
+Options parse_options(const std::vector<std::string>& arguments) {
+    Options options;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        std::string name = arguments[i];
+        if (name == "--help" || name == "-h" || name == "help") {
+            options.help = true;
+            return options;
+        }
+        if (name.rfind("--", 0) != 0) {
+            if (!options.verb.empty()) throw Error{fmt::format("unexpected argument '{}'", name)};
+            options.verb = name;
+            continue;
+        }
+        if (name == "--json" || name == "--warm") {
+            (name == "--json" ? options.json : options.warm) = true;
+            continue;
+        }
+        const std::size_t equals = name.find('=');
+        std::string value;
+        if (equals != std::string::npos) {
+            value = name.substr(equals + 1);
+            name.resize(equals);
+        }
+        const auto setter = value_options().find(name);
+        if (setter == value_options().end()) unknown_option(name);
+        if (equals == std::string::npos) {
+            if (++i == arguments.size()) throw Error{name + " needs a value"};
+            value = arguments[i];
+        }
+        setter->second(options, value);
+    }
+    if (options.verb.empty()) throw Error{"a verb is needed: " + joined(kVerbs) + "\n" + usage()};
+    if (std::find(kVerbs.begin(), kVerbs.end(), options.verb) == kVerbs.end()) {
+        unknown("verb", options.verb, kVerbs);
+    }
+    if (options.verb == "duet") check_duet(options);
+    if (!options.shape.empty() && options.op.empty()) {
+        throw Error{"--shape needs --op: shapes belong to an op"};
+    }
+    hide(options.without);
+    return options;
+}
+
+std::string usage() {
+    return "usage: steady-kernels list  [--op OP] [--json]\n"
+           "       steady-kernels check [--op OP] [--variant V] [--shape S] [--seed N] [--json]\n"
+           "       steady-kernels bench [--op OP] [--variant V] [--shape S] [--threads T] "
+           "[--warm]\n"
+           "                            [--repetitions N] [--seconds S] [--json]\n"
+           "       steady-kernels duet  --op OP --a V --b V --shape S --coins 0101… [--chunk N]\n"
+           "                            [--warmup N] [--reps N] [--threads T] [--json]\n"
+           "A shape reads rows=768,cols=2048. --without FEATURE hides a CPU feature (avx2, "
+           "avx512,\n"
+           "avx512_vnni, …). Exit codes: 0 good, 1 a check failed, 2 usage.\n";
+}
+
+std::vector<const OpInfo*> selected_ops(const Options& options) {
+    std::vector<const OpInfo*> selected;
+    std::vector<std::string_view> names;
+    for (const OpInfo& op : all_ops()) {
+        names.push_back(op.name);
+        if (options.op.empty() || options.op == op.name) selected.push_back(&op);
+    }
+    if (selected.empty()) unknown("op", options.op, names);
+    return selected;
+}
+
+const VariantBase& variant_named(const OpInfo& op, const std::string& name) {
+    for (const VariantBase* variant : variants_of(op.name)) {
+        if (variant->name == name) return *variant;
+    }
+    throw Error{unknown_variant(op.name, name)};
+}
+
+std::vector<const VariantBase*> selected_variants(const OpInfo& op, const std::string& name) {
+    if (name.empty()) return variants_of(op.name);
+    return {&variant_named(op, name)};
+}
+
+void require_shape(const OpInfo& op, const std::string& shape) {
+    const std::string error = op.shape_error(shape);
+    if (!error.empty()) {
+        throw Error{
+            fmt::format("{} {}. For example: {}", op.name, error, op.model_shapes().front())};
+    }
+}
+
+}  // namespace steady::tool

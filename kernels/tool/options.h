@@ -1,0 +1,46 @@
+// The command line of steady-kernels: one flat set of options, checked here so that the verbs can
+// trust what they get.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/base/op_info.h"
+
+namespace steady::tool {
+
+struct Options {
+    std::string verb;     // list, check, bench or duet
+    std::string op;       // empty: all
+    std::string variant;  // empty: all
+    std::string shape;    // empty: the verb's usual shapes
+    bool json = false;
+    bool warm = false;  // bench: leave the weights in the cache
+    bool help = false;
+    std::uint64_t seed = 20260928;
+    int threads = 1;
+    int repetitions = 5;      // bench: measurements per benchmark
+    double seconds = 0.05;    // bench: least time of one measurement
+    std::string a, b, coins;  // duet
+    int chunk = 4;
+    int warmup = 8;
+    int reps = 0;                      // duet: 0 means as many as the coins give
+    std::vector<std::string> without;  // CPU features to hide
+};
+
+// Throws Error (exit code 2) for unknown verbs, options or values, with what is allowed.
+Options parse_options(const std::vector<std::string>& arguments);
+
+std::string usage();
+
+// The ops and variants that the options select. Throw Error with the choices for unknown names.
+std::vector<const OpInfo*> selected_ops(const Options& options);
+const VariantBase& variant_named(const OpInfo& op, const std::string& name);
+std::vector<const VariantBase*> selected_variants(const OpInfo& op, const std::string& name);
+
+// The shape in its usual spelling; throws Error when it is not one of this op.
+void require_shape(const OpInfo& op, const std::string& shape);
+
+}  // namespace steady::tool

@@ -1,0 +1,68 @@
+// One counter starts a job, another one ends it.
+#include "kernels/tool/team.h"
+
+#include <immintrin.h>
+#include <sched.h>
+
+#include <algorithm>
+
+namespace steady::tool {
+namespace {
+
+void pin(int cpu) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(static_cast<std::size_t>(cpu), &set);
+    sched_setaffinity(0, sizeof set, &set);
+}
+
+}  // namespace
+
+Team::Team(int n_threads) : n_threads_(n_threads) {
+    for (int i = 1; i < n_threads; ++i) threads_.emplace_back([this, i] { work(i); });
+    if (n_threads > 1) pin(0);
+}
+
+Team::~Team() {
+    quit_ = true;
+    started_.fetch_add(1);
+    for (std::thread& thread : threads_) thread.join();
+}
+
+void Team::work(int index) {
+    pin(index % static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
+    std::int64_t seen = 0;
+    while (true) {
+        while (started_.load(std::memory_order_acquire) == seen) _mm_pause();
+        ++seen;
+        if (quit_) return;
+        (*job_)(index);
+        running_.fetch_sub(1, std::memory_order_release);
+    }
+}
+
+void Team::run(const std::function<void(int)>& job) {
+    job_ = &job;
+    running_.store(n_threads_ - 1, std::memory_order_relaxed);
+    started_.fetch_add(1, std::memory_order_release);
+    job(0);
+    while (running_.load(std::memory_order_acquire) != 0) _mm_pause();
+}
+
+void Team::run(const Trial& trial, const VariantBase& variant) {
+    for (std::size_t phase = 0; phase < trial.phase_rows.size(); ++phase) {
+        const std::int64_t rows = trial.phase_rows[phase];
+        const std::int64_t granule = std::min(variant.granule, std::max<std::int64_t>(rows, 1));
+        const std::int64_t n_granules = (rows + granule - 1) / granule;
+        const auto cut = [&](int i) {
+            return std::min(rows, n_granules * i / n_threads_ * granule);
+        };
+        const auto job = [&](int i) {
+            const Range range{cut(i), cut(i + 1), static_cast<int>(phase)};
+            if (range.begin < range.end) trial.run(variant, range);
+        };
+        n_threads_ == 1 ? job(0) : run(job);
+    }
+}
+
+}  // namespace steady::tool

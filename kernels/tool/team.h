@@ -1,0 +1,38 @@
+// Threads for benchmarks: a phase is cut evenly among them, as the engine does. They spin between
+// phases, so that what is timed is the kernel and not the wake-up.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "kernels/base/op_info.h"
+
+namespace steady::tool {
+
+class Team {
+public:
+    explicit Team(int n_threads);
+    ~Team();
+    Team(const Team&) = delete;
+    Team& operator=(const Team&) = delete;
+    int size() const { return n_threads_; }
+
+    // Calls job(i) for i in [0, size), one per thread, and waits for all.
+    void run(const std::function<void(int)>& job);
+
+    // All phases of an op, each cut at multiples of the variant's granule.
+    void run(const Trial& trial, const VariantBase& variant);
+
+private:
+    void work(int index);
+    int n_threads_;
+    const std::function<void(int)>* job_ = nullptr;
+    std::atomic<std::int64_t> started_{0};
+    std::atomic<int> running_{0};
+    std::atomic<bool> quit_{false};
+    std::vector<std::thread> threads_;
+};
+
+}  // namespace steady::tool

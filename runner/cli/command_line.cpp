@@ -1,0 +1,263 @@
+// Parsing by Boost.Program_options, driven by the table of verbs; texts written from the same
+// table.
+#include "runner/cli/command_line.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/program_options.hpp>
+#include <charconv>
+#include <numeric>
+
+#include "engine/protocol/error.h"
+
+namespace steady {
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr std::array<Option, 4> kCommon{{
+    {"json", "", "one JSON document on stdout instead of text"},
+    {"db", "URL", "PostgreSQL to use (else STEADY_DATABASE_URL, else a private one)"},
+    {"quiet", "", "no progress on stderr"},
+    {"help", "", "this text"},
+}};
+
+po::options_description describe_options(const Verb& verb) {
+    po::options_description description;
+    auto add = [&](const Option& option) {
+        const std::string name(option.name);
+        if (option.argument.empty()) {
+            description.add_options()(name.c_str(), "");
+        } else {
+            description.add_options()(name.c_str(), po::value<std::string>(), "");
+        }
+    };
+    for (const Option& option : verb.options) add(option);
+    for (const Option& option : kCommon) add(option);
+    return description;
+}
+
+std::vector<std::string> option_names(const Verb& verb) {
+    std::vector<std::string> names;
+    for (const Option& option : verb.options) names.push_back("--" + std::string(option.name));
+    for (const Option& option : kCommon) names.push_back("--" + std::string(option.name));
+    return names;
+}
+
+std::string usage_line(const Verb& verb) {
+    std::string line = fmt::format("steady {}", verb.name);
+    if (!verb.words.empty()) line += fmt::format(" {}", verb.words);
+    return line;
+}
+
+// The verb whose words stand at the front of argv; groups ("stats check") are two words long.
+const Verb* find_verb(std::span<const Verb> verbs, const std::vector<std::string>& argv,
+                      size_t& used) {
+    const Verb* best = nullptr;
+    for (const Verb& verb : verbs) {
+        const std::string name(verb.name);
+        const size_t space = name.find(' ');
+        const bool matches = space == std::string::npos
+                                 ? argv[0] == name
+                                 : argv.size() > 1 && argv[0] == name.substr(0, space) &&
+                                       argv[1] == name.substr(space + 1);
+        if (!matches) continue;
+        best = &verb;
+        used = space == std::string::npos ? 1 : 2;
+        if (used == 2) break;
+    }
+    return best;
+}
+
+[[noreturn]] void unknown_verb(std::span<const Verb> verbs, const std::vector<std::string>& argv) {
+    std::vector<std::string> names, members;
+    for (const Verb& verb : verbs) {
+        const std::string name(verb.name);
+        names.push_back(name);
+        if (name.rfind(argv[0] + " ", 0) == 0) members.push_back(name);
+    }
+    if (!members.empty()) {
+        throw Error(fmt::format("\"{}\" needs one of: {}", argv[0], fmt::join(members, ", ")));
+    }
+    std::string text = fmt::format("no verb \"{}\"", argv[0]);
+    if (const auto near = nearest(argv[0], names))
+        text += fmt::format("; did you mean \"{}\"?", *near);
+    throw Error(text + " `steady help` lists all verbs");
+}
+
+}  // namespace
+
+std::string Arguments::get(const std::string& name, const std::string& otherwise) const {
+    const auto it = options.find(name);
+    return it == options.end() ? otherwise : it->second;
+}
+
+long long Arguments::number(const std::string& name, long long otherwise, long long low,
+                            long long high) const {
+    const auto it = options.find(name);
+    if (it == options.end()) return otherwise;
+    long long value = 0;
+    const char* end = it->second.data() + it->second.size();
+    const auto [stop, error] = std::from_chars(it->second.data(), end, value);
+    if (error != std::errc() || stop != end || value < low || value > high) {
+        throw Error(fmt::format("--{}: found \"{}\", allowed a whole number from {} to {}", name,
+                                it->second, low, high));
+    }
+    return value;
+}
+
+std::span<const Option> common_options() { return kCommon; }
+
+std::optional<std::string> nearest(std::string_view word,
+                                   const std::vector<std::string>& candidates) {
+    std::optional<std::string> best;
+    size_t best_distance = word.size() / 3 + 2;
+    for (const std::string& candidate : candidates) {
+        std::vector<size_t> row(candidate.size() + 1);
+        std::iota(row.begin(), row.end(), size_t{0});
+        for (size_t i = 1; i <= word.size(); ++i) {
+            size_t diagonal = row[0];
+            row[0] = i;
+            for (size_t j = 1; j <= candidate.size(); ++j) {
+                const size_t substitute = diagonal + (word[i - 1] == candidate[j - 1] ? 0 : 1);
+                diagonal = row[j];
+                row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
+            }
+        }
+        if (row.back() < best_distance) {
+            best_distance = row.back();
+            best = candidate;
+        }
+    }
+    return best;
+}
+
+Parsed parse_command_line(std::span<const Verb> verbs, const std::vector<std::string>& argv) {
+    Parsed parsed;
+    if (argv.empty() || argv[0] == "--help" || argv[0] == "-h" ||
+        (argv[0] == "help" && argv.size() == 1)) {
+        parsed.help = help_text(verbs);
+        return parsed;
+    }
+    if (argv[0] == "help") {
+        size_t used = 0;
+        const std::vector<std::string> rest(argv.begin() + 1, argv.end());
+        const Verb* verb = find_verb(verbs, rest, used);
+        if (verb == nullptr) unknown_verb(verbs, rest);
+        parsed.help = help_text(*verb);
+        return parsed;
+    }
+    size_t used = 0;
+    const Verb* verb = find_verb(verbs, argv, used);
+    if (verb == nullptr) unknown_verb(verbs, argv);
+
+    po::options_description options = describe_options(*verb);
+    options.add_options()("word", po::value<std::vector<std::string>>(), "");
+    po::positional_options_description words;
+    words.add("word", -1);
+    po::variables_map values;
+    try {
+        namespace style = po::command_line_style;
+        po::store(
+            po::command_line_parser(
+                std::vector<std::string>(argv.begin() + static_cast<long>(used), argv.end()))
+                .options(options)
+                .positional(words)
+                .style(style::allow_long | style::long_allow_adjacent | style::long_allow_next)
+                .run(),
+            values);
+    } catch (const po::unknown_option& error) {
+        std::string text =
+            fmt::format("{}: no option \"{}\"", usage_line(*verb), error.get_option_name());
+        if (const auto near = nearest(error.get_option_name(), option_names(*verb))) {
+            text += fmt::format("; did you mean \"{}\"?", *near);
+        }
+        throw Error(text + fmt::format(" `steady help {}` lists them", verb->name));
+    } catch (const po::error& error) {
+        throw Error(fmt::format("{}: {}", usage_line(*verb), error.what()));
+    }
+    if (values.count("help") != 0) {
+        parsed.help = help_text(*verb);
+        return parsed;
+    }
+    parsed.verb = verb;
+    parsed.arguments.verb = verb->name;
+    if (values.count("word") != 0) {
+        parsed.arguments.words = values["word"].as<std::vector<std::string>>();
+    }
+    for (const auto& [name, value] : values) {
+        if (name == "word") continue;
+        parsed.arguments.options[name] = value.empty() ? "1" : value.as<std::string>();
+    }
+    const int n_words = static_cast<int>(parsed.arguments.words.size());
+    if (n_words < verb->min_words || (verb->max_words >= 0 && n_words > verb->max_words)) {
+        throw Error(fmt::format("usage: {}; {} given. `steady help {}` says more",
+                                usage_line(*verb), n_words, verb->name));
+    }
+    return parsed;
+}
+
+std::string help_text(std::span<const Verb> verbs) {
+    std::string text =
+        "steady decides whether a change makes a program faster, and remembers every decision.\n\n"
+        "usage: steady VERB [ARGUMENTS] [OPTIONS]\n\n";
+    size_t width = 0;
+    for (const Verb& verb : verbs)
+        width = std::max(width, verb.name.size() + verb.words.size() + 1);
+    for (const Verb& verb : verbs) {
+        std::string left(verb.name);
+        if (!verb.words.empty()) left += fmt::format(" {}", verb.words);
+        text += fmt::format("  {:<{}}  {}\n", left, width, verb.summary);
+    }
+    text += "\nEvery verb takes:\n";
+    for (const Option& option : kCommon) {
+        text += fmt::format("  --{:<{}}  {}\n", fmt::format("{} {}", option.name, option.argument),
+                            width - 2, option.help);
+    }
+    text +=
+        "\nExit codes: 0 accept or success, 10 reject, 11 inconclusive, 12 invalid,\n"
+        "1 internal error, 2 usage or bad input, 130 interrupted.\n";
+    return text;
+}
+
+std::string help_text(const Verb& verb) {
+    std::string text = fmt::format("usage: {} [OPTIONS]\n\n{}\n\n", usage_line(verb), verb.summary);
+    auto add = [&](const Option& option) {
+        std::string left = fmt::format("--{}", option.name);
+        if (!option.argument.empty()) left += fmt::format(" {}", option.argument);
+        text += fmt::format("  {:<24}  {}\n", left, option.help);
+    };
+    for (const Option& option : verb.options) add(option);
+    for (const Option& option : kCommon) add(option);
+    return text;
+}
+
+std::string completion_script(std::span<const Verb> verbs) {
+    std::string text =
+        "# bash completion for steady; load with: source <(steady completion)\n"
+        "_steady() {\n    local current=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]}\n"
+        "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        COMPREPLY=($(compgen -W \"";
+    std::vector<std::string> first;
+    for (const Verb& verb : verbs) {
+        const std::string word(verb.name.substr(0, verb.name.find(' ')));
+        if (first.empty() || first.back() != word) first.push_back(word);
+    }
+    text += fmt::format("{}\" -- \"$current\"))\n        return\n    fi\n    case $verb in\n",
+                        fmt::join(first, " "));
+    for (const std::string& word : first) {
+        std::vector<std::string> names;
+        for (const Verb& verb : verbs) {
+            if (verb.name.substr(0, verb.name.find(' ')) != word) continue;
+            const size_t space = verb.name.find(' ');
+            if (space != std::string_view::npos) names.emplace_back(verb.name.substr(space + 1));
+            for (const std::string& name : option_names(verb)) names.push_back(name);
+        }
+        text += fmt::format("        {}) COMPREPLY=($(compgen -f -W \"{}\" -- \"$current\")) ;;\n",
+                            word, fmt::join(names, " "));
+    }
+    return text + "    esac\n}\ncomplete -F _steady steady\n";
+}
+
+}  // namespace steady

@@ -1,0 +1,61 @@
+// One table of verbs makes everything a user meets at the prompt: parsing, --help, shell completion
+// and the reference page. A verb that is not in the table does not exist.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace steady {
+
+struct Option {
+    std::string_view name;      // long name without dashes
+    std::string_view argument;  // placeholder of its value; empty: a switch
+    std::string_view help;
+};
+
+struct Arguments {
+    std::string verb;
+    std::vector<std::string> words;              // positional
+    std::map<std::string, std::string> options;  // given ones; a switch has the value "1"
+
+    bool has(const std::string& name) const { return options.contains(name); }
+    std::string get(const std::string& name, const std::string& otherwise = {}) const;
+    // Whole number in [low, high]; Error names the option, what was found and the range.
+    long long number(const std::string& name, long long otherwise, long long low,
+                     long long high) const;
+};
+
+struct Verb {
+    std::string_view name;     // one word, or two for a group: "stats check"
+    std::string_view words;    // positional part of the usage line, e.g. "FILE…"
+    int min_words, max_words;  // max_words < 0: no limit
+    std::string_view summary;  // one line, starts lower case
+    std::vector<Option> options;
+    int (*run)(const Arguments&);  // returns the exit code
+};
+
+// Options that every verb has.
+std::span<const Option> common_options();
+
+// argv without the program's name → verb and its arguments. Throws Error (exit 2) naming what is
+// wrong, what is allowed and the nearest name.
+struct Parsed {
+    const Verb* verb = nullptr;  // nullptr: help was asked for, text in `help`
+    Arguments arguments;
+    std::string help;
+};
+Parsed parse_command_line(std::span<const Verb> verbs, const std::vector<std::string>& argv);
+
+std::string help_text(std::span<const Verb> verbs);
+std::string help_text(const Verb& verb);
+std::string completion_script(std::span<const Verb> verbs);  // bash
+
+// The candidate nearest to `word`, if it is near enough to be a slip of the hand.
+std::optional<std::string> nearest(std::string_view word,
+                                   const std::vector<std::string>& candidates);
+
+}  // namespace steady

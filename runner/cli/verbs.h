@@ -1,0 +1,53 @@
+// The verbs of `steady`. The table is in verbs.cpp; each verb is one function here, grouped by
+// file.
+#pragma once
+
+#include <span>
+
+#include "runner/cli/command_line.h"
+
+namespace steady {
+
+std::span<const Verb> verbs();
+
+// verbs_init.cpp: to a file without mistakes
+int verb_init(const Arguments& arguments);
+int verb_validate(const Arguments& arguments);
+
+// verbs_experiment.cpp: from a file to a verdict
+int verb_plan(const Arguments& arguments);
+int verb_run(const Arguments& arguments);
+int verb_submit(const Arguments& arguments);
+int verb_worker(const Arguments& arguments);
+int verb_queue(const Arguments& arguments);
+int verb_cancel(const Arguments& arguments);
+int verb_rerun(const Arguments& arguments);
+
+// verbs_record.cpp: what is known
+int verb_show(const Arguments& arguments);
+int verb_decide(const Arguments& arguments);
+int verb_journal(const Arguments& arguments);
+int verb_tried(const Arguments& arguments);
+int verb_compare(const Arguments& arguments);
+int verb_report(const Arguments& arguments);
+int verb_export(const Arguments& arguments);
+
+// verbs_host.cpp: this machine
+int verb_aa(const Arguments& arguments);
+int verb_selftest(const Arguments& arguments);
+int verb_doctor(const Arguments& arguments);
+int verb_demo(const Arguments& arguments);
+
+// verbs_data.cpp: statistics, database, page
+int verb_stats_check(const Arguments& arguments);
+int verb_replay(const Arguments& arguments);
+int verb_db_start(const Arguments& arguments);
+int verb_db_stop(const Arguments& arguments);
+int verb_db_status(const Arguments& arguments);
+int verb_db_url(const Arguments& arguments);
+int verb_db_psql(const Arguments& arguments);
+int verb_db_migrate(const Arguments& arguments);
+int verb_serve(const Arguments& arguments);
+int verb_completion(const Arguments& arguments);
+
+}  // namespace steady

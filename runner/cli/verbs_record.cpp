@@ -1,0 +1,227 @@
+// Verbs on what is known: one record shown, judged again, written down, compared.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "engine/protocol/error.h"
+#include "runner/cli/records.h"
+#include "runner/cli/verbs.h"
+#include "runner/cli/workspace.h"
+#include "runner/edges/files.h"
+#include "runner/pipeline/entry.h"
+#include "runner/pipeline/record_json.h"
+#include "runner/pipeline/report.h"
+#include "runner/storage/store.h"
+
+namespace steady {
+namespace {
+
+namespace fs = std::filesystem;
+
+int print(const Arguments& arguments, const nlohmann::json& json, const std::string& text) {
+    fmt::print("{}\n", arguments.has("json") ? json.dump(2) : text);
+    return kExitOk;
+}
+
+nlohmann::json row_json(const ExperimentRow& row) {
+    return {{"id", row.id},
+            {"state", row.state},
+            {"verdict", row.verdict},
+            {"reason", row.reason},
+            {"effect", row.effect ? nlohmann::json(*row.effect) : nlohmann::json()},
+            {"interval", interval_json(row.interval)},
+            {"pairs", row.pairs},
+            {"claim", row.claim},
+            {"submitted_at", row.submitted_at}};
+}
+
+std::string row_text(const ExperimentRow& row) {
+    const std::string effect = row.effect ? fmt::format("{:+.2f} %", 100 * *row.effect) : "–";
+    return fmt::format("{:<28} {:<13} {:>9}  {:>3} pairs  {}", row.id,
+                       row.verdict.empty() ? row.state : row.verdict, effect, row.pairs, row.claim);
+}
+
+struct Difference {
+    std::string id, stored, now;
+};
+
+// Verdict and analysis from the stored samples against what was stored; empty when equal.
+std::optional<Difference> judge_differs(Store& store, const Record& record) {
+    const nlohmann::json stored = *record.analysis;
+    const nlohmann::json now = judge_again(store, record);
+    if (stored == now) return std::nullopt;
+    return Difference{record.id, stored.dump(), now.dump()};
+}
+
+std::vector<Record> decided_records(Store& store) {
+    std::vector<Record> records;
+    std::int64_t cursor = 0;
+    for (;;) {
+        const std::vector<ExperimentRow> rows = store.list_experiments({}, 100, cursor);
+        for (const ExperimentRow& row : rows) {
+            if (!row.verdict.empty()) records.push_back(store.load_record(row.id));
+            cursor = row.cursor;
+        }
+        if (rows.size() < 100) return records;
+    }
+}
+
+int check_journal(const Arguments& arguments, Store& store) {
+    nlohmann::json problems = nlohmann::json::array();
+    int checked = 0;
+    for (const Record& record : decided_records(store)) {
+        if (record.journal_path.empty()) continue;
+        const std::string path = project_root() + "/" + record.journal_path;
+        if (!fs::exists(path)) continue;  // another checkout's entry
+        ++checked;
+        for (const std::string& difference : check_entry(read_file(path), record)) {
+            problems.push_back({{"file", record.journal_path}, {"difference", difference}});
+        }
+    }
+    std::string text = fmt::format("{} entries checked, {} differences", checked, problems.size());
+    for (const auto& problem : problems) {
+        text += fmt::format("\n{}: {}", problem["file"].get<std::string>(),
+                            problem["difference"].get<std::string>());
+    }
+    print(arguments, {{"checked", checked}, {"problems", problems}}, text);
+    return problems.empty() ? kExitOk : kExitInternal;
+}
+
+}  // namespace
+
+int verb_show(const Arguments& arguments) {
+    Store store = open_store(arguments);
+    const Record record = store.load_record(arguments.words[0]);
+    nlohmann::json json = show_json(record);
+    const auto stored = std::count_if(record.pairs.begin(), record.pairs.end(),
+                                      [](const Pair& pair) { return pair.sealed; });
+    json["pairs_stored"] = stored;
+    if (arguments.has("pairs")) json["pair_values"] = record.pairs;
+    return print(arguments, json,
+                 show_text(record) + (arguments.has("pairs") ? "\n" + pairs_text(record) : ""));
+}
+
+int verb_decide(const Arguments& arguments) {
+    if (arguments.words.empty() && !arguments.has("all")) {
+        throw Error("steady decide needs an ID (last, for the newest) or --all");
+    }
+    Store store = open_store(arguments);
+    std::vector<Record> records;
+    if (arguments.has("all")) {
+        records = decided_records(store);
+    } else {
+        records.push_back(store.load_record(arguments.words[0]));
+        if (!records[0].analysis) {
+            throw Error(fmt::format("{} has no verdict yet: its state is {}", records[0].id,
+                                    records[0].state));
+        }
+    }
+    nlohmann::json differences = nlohmann::json::array();
+    std::string text;
+    for (const Record& record : records) {
+        if (const auto difference = judge_differs(store, record)) {
+            differences.push_back({{"id", difference->id},
+                                   {"stored", nlohmann::json::parse(difference->stored)},
+                                   {"now", nlohmann::json::parse(difference->now)}});
+            text += fmt::format("{}: the stored samples give another analysis now\n", record.id);
+        }
+    }
+    text += fmt::format("{} judged again, {} differ", records.size(), differences.size());
+    if (records.size() == 1 && differences.empty()) {
+        text = fmt::format("{}: {} — {}", records[0].id, name(records[0].analysis->verdict),
+                           "the stored samples give the same verdict and numbers");
+    }
+    print(arguments, {{"judged", records.size()}, {"differences", differences}}, text);
+    return differences.empty() ? kExitOk : kExitInternal;
+}
+
+int verb_journal(const Arguments& arguments) {
+    Store store = open_store(arguments);
+    if (arguments.has("check")) return check_journal(arguments, store);
+    if (arguments.words.empty()) {
+        std::vector<std::string> names;
+        const std::string folder = project_root() + "/journal";
+        for (const auto& entry : fs::directory_iterator(folder)) {
+            const std::string name = entry.path().filename().string();
+            if (name.ends_with(".md") && name != "README.md") names.push_back(name);
+        }
+        std::sort(names.rbegin(), names.rend());
+        return print(arguments, {{"entries", names}},
+                     names.empty() ? "no entries yet" : fmt::format("{}", fmt::join(names, "\n")));
+    }
+    Record record = store.load_record(arguments.words[0]);
+    if (!record.analysis) {
+        throw Error(fmt::format("{} has no verdict yet: its state is {}", record.id, record.state));
+    }
+    if (arguments.has("write")) write_entry(store, record);
+    const std::string entry = render(record);
+    return print(arguments, {{"id", record.id}, {"path", record.journal_path}, {"entry", entry}},
+                 entry);
+}
+
+int verb_tried(const Arguments& arguments) {
+    Store store = open_store(arguments);
+    ExperimentFilter filter;
+    filter.words = fmt::format("{}", fmt::join(arguments.words, " "));
+    const std::vector<ExperimentRow> rows = store.list_experiments(filter, 100);
+    nlohmann::json json = nlohmann::json::array();
+    std::string text;
+    for (const ExperimentRow& row : rows) {
+        json.push_back(row_json(row));
+        text += row_text(row) + "\n";
+    }
+    if (rows.empty()) text = fmt::format("nothing about \"{}\" was tried yet\n", filter.words);
+    text.pop_back();
+    return print(arguments, {{"attempts", json}}, text);
+}
+
+int verb_compare(const Arguments& arguments) {
+    Store store = open_store(arguments);
+    const Record a = store.load_record(arguments.words[0]);
+    const Record b = store.load_record(arguments.words[1]);
+    const Fingerprint empty;
+    const Fingerprint& of_a = a.attempts.empty() ? empty : a.attempts.back().fingerprint;
+    const Fingerprint& of_b = b.attempts.empty() ? empty : b.attempts.back().fingerprint;
+    nlohmann::json environment = nlohmann::json::object();
+    std::string differences;
+    auto note = [&](const std::string& key, const std::string& x, const std::string& y) {
+        if (x == y) return;
+        environment[key] = {x, y};
+        differences += fmt::format("\n  {:<20} {} | {}", key, x, y);
+    };
+    for (const auto& [key, value] : of_a) {
+        note(key, value, of_b.contains(key) ? of_b.at(key) : "");
+    }
+    for (const auto& [key, value] : of_b) {
+        if (!of_a.contains(key)) note(key, "", value);
+    }
+    return print(arguments,
+                 {{"a", show_json(a)}, {"b", show_json(b)}, {"environment", environment}},
+                 fmt::format("{}\n\n{}\n\nwhat differs around them:{}", show_text(a), show_text(b),
+                             differences.empty() ? " nothing" : differences));
+}
+
+int verb_report(const Arguments& arguments) {
+    const std::string format = arguments.get("format", "md");
+    if (format != "md" && format != "text") {
+        throw Error(fmt::format("--format: found \"{}\", allowed md or text", format));
+    }
+    Store store = open_store(arguments);
+    const Record record = store.load_record(arguments.words[0]);
+    print(arguments, show_json(record),
+          format == "md" ? report_markdown(record) : show_text(record));
+    if (!arguments.has("exit-code") || !record.analysis) return kExitOk;
+    return exit_code(record.analysis->verdict);
+}
+
+int verb_export(const Arguments& arguments) {
+    Store store = open_store(arguments);
+    const Record record = store.load_record(arguments.words[0]);
+    const std::string path = arguments.get("out", record.id + ".steady.json");
+    write_file_atomic(path, record_text(record));
+    return print(arguments, {{"id", record.id}, {"file", path}}, path);
+}
+
+}  // namespace steady

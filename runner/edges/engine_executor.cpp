@@ -1,0 +1,308 @@
+// Both arms of an A/A pair are arm A, whatever the labels say; nothing else distinguishes them, so
+// an A/A pair passes through exactly the code of a measured one.
+#include "runner/edges/engine_executor.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "engine/protocol/error.h"
+#include "engine/protocol/session_json.h"
+#include "runner/edges/noise.h"
+#include "runner/pipeline/text.h"
+
+namespace steady {
+namespace {
+
+using protocol::ArmRequest;
+using protocol::DuetArm;
+
+// In a duet both arms alternate every few tokens, so that a disturbance meets both; processes one
+// after the other are not protected like that.
+constexpr double kDuetSteal = 0.10, kDuetBusyOthers = 0.25;
+constexpr double kFewestTicks_s = 0.05;  // /proc/stat counts in 10 ms: less is rounding
+constexpr double kMicroTimeout_s = 600;
+
+ArmRequest arm_request(const Spec& spec, const std::string& name) {
+    const auto found = spec.arms.find(name);
+    if (found == spec.arms.end()) throw Error{fmt::format("the spec has no arm {}", name)};
+    const ArmSpec& arm = found->second;
+    return {.kernels = arm.kernels,
+            .steps = arm.steps,
+            .threads = arm.threads.value_or(spec.subject.threads),
+            .engine_flags = arm.engine_flags};
+}
+
+std::string metric_of(const std::string& scope) {
+    if (scope == "block") return "block_ns";
+    if (scope == "ffn") return "ffn_ns";
+    return "token_ns";
+}
+
+// Values that are positive in both arms; a scope that has no such value reports zero.
+void put_single(Pair& pair, const std::string& metric, double a, double b) {
+    if (!(a > 0) || !(b > 0)) return;
+    pair.a[metric] = {a};
+    pair.b[metric] = {b};
+}
+
+void fill(Pair& pair, const std::string& scope, const DuetArm& a, const DuetArm& b) {
+    pair.a[metric_of(scope)] = a.token_ns;
+    pair.b[metric_of(scope)] = b.token_ns;
+    put_single(pair, "ttft_ns", a.ttft_ns, b.ttft_ns);
+    put_single(pair, "rss_bytes", a.rss_bytes, b.rss_bytes);
+    put_single(pair, "launches_per_token", a.launches_per_token, b.launches_per_token);
+}
+
+// What noise says about the window in which these tokens were timed.
+std::string disturbance(const protocol::DuetReply& reply, Mode mode) {
+    double window_s = 0;
+    for (const DuetArm* arm : {&reply.a, &reply.b}) {
+        for (const double ns : arm->token_ns) window_s += ns * 1e-9;
+    }
+    const double most_steal = mode == Mode::duet ? kDuetSteal : kMostSteal;
+    const double most_busy = mode == Mode::duet ? kDuetBusyOthers : kMostBusyOthers;
+    const auto beyond = [&](double share, double most) {
+        return share > most && share * window_s >= kFewestTicks_s;
+    };
+    if (beyond(reply.steal_share, most_steal)) {
+        return fmt::format("steal {:.1f} %", 100 * reply.steal_share);
+    }
+    if (beyond(reply.busy_others_share, most_busy)) {
+        return fmt::format("other processes {:.1f} %", 100 * reply.busy_others_share);
+    }
+    return "";
+}
+
+template <class Reply>
+Reply read_reply(nlohmann::json reply, const std::string& verb) {
+    try {
+        return protocol::strict_from_json<Reply>(std::move(reply), "reply to " + verb);
+    } catch (const Error& error) {
+        throw SessionFailure("protocol", error.what());
+    }
+}
+
+void require_values(const std::vector<double>& values, std::size_t n) {
+    const bool sound = std::all_of(values.begin(), values.end(), [](double value) {
+        return value > 0 && value < 1e18;  // false for NaN
+    });
+    if (values.size() == n && sound) return;
+    throw SessionFailure("protocol",
+                         fmt::format("{} latencies above zero were asked for, {} came{}", n,
+                                     values.size(), sound ? "" : ", not all sound"));
+}
+
+}  // namespace
+
+EngineExecutor::EngineExecutor(EngineExecutorOptions options) : options_(std::move(options)) {
+    if (options_.spec->subject.program != "steady-engine") {
+        throw Error{fmt::format("subject.program {} cannot be run yet; steady-engine can",
+                                options_.spec->subject.program)};
+    }
+}
+
+ChildOptions EngineExecutor::child(const std::string& program,
+                                   std::vector<std::string> arguments) const {
+    ChildOptions child;
+    child.argv.push_back(program);
+    child.argv.insert(child.argv.end(), arguments.begin(), arguments.end());
+    child.host_lock_fd = options_.host_lock_fd;
+    child.stop = options_.stop;
+    child.output_cap = std::size_t{64} << 20U;  // token times of a whole session
+    child.line_cap = std::size_t{16} << 20U;
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // their shadow is terabytes
+    std::error_code error;
+    const auto model_bytes = std::filesystem::file_size(options_.model_path, error);
+    if (!error) child.limits.address_space = 3 * model_bytes + (std::uint64_t{4} << 30U);
+#endif
+    return child;
+}
+
+EngineSession EngineExecutor::start() const {
+    auto options = child(options_.engine_path, {"session", options_.model_path});
+    options.sha256 = options_.engine_sha256;
+    return EngineSession(std::move(options));
+}
+
+protocol::OpenRequest EngineExecutor::open_request(const std::string& a, const std::string& b,
+                                                   int n_tokens, std::uint64_t layout_seed) const {
+    protocol::OpenRequest request;
+    request.arms = {{"A", arm_request(*options_.spec, a)}, {"B", arm_request(*options_.spec, b)}};
+    request.context = std::max(512, options_.prompt_tokens + n_tokens + 16);
+    request.layout_seed = layout_seed;
+    return request;
+}
+
+protocol::OpenReply EngineExecutor::open() {
+    try {
+        auto session = start();
+        const nlohmann::json request = open_request("A", "B", 0, 0);
+        applied_ = read_reply<protocol::OpenReply>(session.ask("open", request, options_.timeout_s),
+                                                   "open");
+        session.quit();
+        return *applied_;
+    } catch (const EngineRefused& refusal) {
+        throw Error{fmt::format("{} refuses these arms: {}", options_.engine_path, refusal.what())};
+    } catch (const SessionFailure& failure) {
+        throw Error{fmt::format("{} did not open {}: {}", options_.engine_path, options_.model_path,
+                                failure.what()),
+                    kExitInternal};
+    }
+}
+
+const protocol::OpenReply& EngineExecutor::applied() {
+    if (!applied_) open();
+    return *applied_;
+}
+
+protocol::CorrectnessReply EngineExecutor::correctness() {
+    try {
+        auto session = start();
+        session.ask("open", open_request("A", "B", 0, 0), options_.timeout_s);
+        protocol::CorrectnessRequest request;
+        request.text = options_.workload_text;
+        request.prompt_tokens = options_.prompt_tokens;
+        auto reply = read_reply<protocol::CorrectnessReply>(
+            session.ask("correctness", request, options_.timeout_s), "correctness");
+        session.quit();
+        return reply;
+    } catch (const SessionFailure& failure) {
+        if (failure.outcome == "cancelled") throw Error{"cancelled", kExitInterrupted};
+        throw CandidateFailed(failure.what());
+    } catch (const EngineRefused& refusal) {
+        throw CandidateFailed(fmt::format("crash: {}", refusal.what()));
+    }
+}
+
+protocol::ProfileReply EngineExecutor::profile() {
+    try {
+        auto session = start();
+        session.ask("open", open_request("A", "B", 0, 0), options_.timeout_s);
+        protocol::ProfileRequest request;
+        request.text = options_.workload_text;
+        request.prompt_tokens = options_.prompt_tokens;
+        auto reply = read_reply<protocol::ProfileReply>(
+            session.ask("profile", request, options_.timeout_s), "profile");
+        session.quit();
+        return reply;
+    } catch (const SessionFailure& failure) {
+        throw CandidateFailed(failure.what());
+    } catch (const EngineRefused& refusal) {
+        throw CandidateFailed(fmt::format("crash: {}", refusal.what()));
+    }
+}
+
+protocol::DuetReply EngineExecutor::duet(const MeasureRequest& request, const std::string& a,
+                                         const std::string& b) const {
+    auto session = start();
+    const int n_tokens = request.warmup_tokens + request.tokens;
+    session.ask("open", open_request(a, b, n_tokens, request.layout_seed), options_.timeout_s);
+    protocol::DuetRequest message;
+    message.scope = request.scope;
+    message.coins = request.pair.coins;
+    message.chunk = request.chunk;
+    message.warmup_tokens = request.warmup_tokens;
+    message.tokens = request.tokens;
+    message.prompt_tokens = options_.prompt_tokens;
+    message.text = options_.workload_text;
+    auto reply =
+        read_reply<protocol::DuetReply>(session.ask("duet", message, options_.timeout_s), "duet");
+    require_values(reply.a.token_ns, static_cast<std::size_t>(n_tokens));
+    require_values(reply.b.token_ns, static_cast<std::size_t>(n_tokens));
+    session.quit();
+    return reply;
+}
+
+void EngineExecutor::measure_duet(const MeasureRequest& request, Pair& pair) {
+    const std::string b = pair.kind == PairKind::aa ? "A" : "B";
+    const auto reply = duet(request, "A", b);
+    fill(pair, request.scope, reply.a, reply.b);
+    if (options_.discard_noisy) pair.discarded = disturbance(reply, Mode::duet);
+}
+
+// Each arm in a process of its own, in the order of the first coin. The protocol knows duets only,
+// so that the process runs its arm against itself and one half is used.
+void EngineExecutor::measure_processes(const MeasureRequest& request, Pair& pair) {
+    const int n_blocks =
+        (request.warmup_tokens + request.tokens + request.chunk - 1) / std::max(1, request.chunk);
+    MeasureRequest alone = request;
+    alone.pair.coins = std::string(static_cast<std::size_t>(n_blocks), '0');
+    std::map<std::string, protocol::DuetReply> replies;
+    const bool b_first = pair.coins.rfind('1', 0) == 0;
+    for (const std::string label : {b_first ? "B" : "A", b_first ? "A" : "B"}) {
+        const std::string arm = pair.kind == PairKind::aa ? "A" : label;
+        replies[label] = duet(alone, arm, arm);
+        const auto reason = disturbance(replies[label], Mode::process_pairs);
+        if (options_.discard_noisy && pair.discarded.empty()) pair.discarded = reason;
+    }
+    fill(pair, request.scope, replies["A"].a, replies["B"].a);
+}
+
+void EngineExecutor::measure_micro(const MeasureRequest& request, Pair& pair) {
+    const auto variant = [&](const std::string& arm) {
+        const auto& kernels = applied().arms.at(arm).kernels;
+        const auto found = kernels.find(request.op);
+        if (found == kernels.end()) {
+            throw SessionFailure("protocol", fmt::format("arm {} runs no {}", arm, request.op));
+        }
+        return found->second.variant;
+    };
+    auto options =
+        child(options_.kernels_path,
+              {"duet", "--op", request.op, "--shape", request.shape, "--a", variant("A"), "--b",
+               variant(pair.kind == PairKind::aa ? "A" : "B"), "--coins", pair.coins, "--json"});
+    options.limits.address_space.reset();
+    const ChildEnd end = run_child(std::move(options), kMicroTimeout_s);
+    if (!end.ok()) throw SessionFailure(end.outcome(), end.describe());
+    const auto reply = nlohmann::json::parse(end.out, nullptr, false);
+    try {
+        pair.a["op_ns"] = reply.at("a_ns").get<std::vector<double>>();
+        pair.b["op_ns"] = reply.at("b_ns").get<std::vector<double>>();
+    } catch (const nlohmann::json::exception& error) {
+        throw SessionFailure("protocol", fmt::format("steady-kernels duet: {}", error.what()));
+    }
+    require_values(pair.a["op_ns"], pair.b["op_ns"].size());
+    require_values(pair.b["op_ns"], pair.a["op_ns"].size());
+}
+
+// Cool down after the pair before, then wait until the machine is quiet, as the spec asks.
+void EngineExecutor::settle() {
+    if (measured_before_ && options_.spec->schedule.cooldown_s > 0) {
+        pollfd entry{options_.stop != nullptr ? options_.stop->fd() : -1, POLLIN, 0};
+        ::poll(&entry, 1, static_cast<int>(options_.spec->schedule.cooldown_s * 1000));
+    }
+    measured_before_ = true;
+    if (options_.spec->environment.wait_quiet_s > 0) {
+        wait_until_quiet(options_.spec->environment.wait_quiet_s);
+    }
+}
+
+Measured EngineExecutor::measure(const MeasureRequest& request) {
+    Measured measured;
+    measured.pair = request.pair;
+    settle();
+    try {
+        if (request.scope == "micro") {
+            measure_micro(request, measured.pair);
+        } else if (options_.spec->schedule.mode == Mode::duet) {
+            measure_duet(request, measured.pair);
+        } else {
+            measure_processes(request, measured.pair);
+        }
+        return measured;
+    } catch (const SessionFailure& failure) {
+        measured.outcome = failure.outcome;
+        measured.detail = escape_line(redact(failure.text));
+    } catch (const EngineRefused& refusal) {
+        measured.outcome = "crash";
+        measured.detail = escape_line(redact(refusal.what()));
+    }
+    measured.pair = request.pair;  // no half-measured values
+    return measured;
+}
+
+}  // namespace steady

@@ -1,0 +1,42 @@
+// One experiment, from its plan to its analysis. The ladder is climbed in order, every pair is
+// stored before the next one starts, and the judge looks after each; everything that touches the
+// world is behind Executor and SampleSink.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "runner/pipeline/analysis.h"
+#include "runner/pipeline/executor.h"
+#include "runner/pipeline/plan.h"
+#include "runner/pipeline/record.h"
+
+namespace steady {
+
+struct Experiment {
+    const Spec* spec = nullptr;
+    std::uint64_t seed = 0;
+    HostHistory history;       // A/A values of this host before this experiment
+    std::vector<Pair> pairs;   // sealed before (resume); new ones are appended as they come
+    Evidence evidence;         // likewise
+    int earlier_attempts = 0;  // at the same question
+    Executor* executor = nullptr;
+    SampleSink* sink = nullptr;
+    // After each pair: what the judge says now. For progress lines; between timed regions.
+    std::function<void(const Analysis&, const Pair&)> progress;
+    std::function<bool()> cancelled;  // asked between pairs
+};
+
+enum class Ended { decided, cancelled };
+
+struct ExperimentResult {
+    Ended ended = Ended::decided;
+    Analysis analysis;
+};
+
+// Runs what is still missing and judges. Throws Error only when the world is broken (no engine, no
+// database); a candidate that crashes or answers wrongly is a verdict.
+ExperimentResult run_experiment(Experiment& experiment);
+
+}  // namespace steady

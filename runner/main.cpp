@@ -1,0 +1,27 @@
+// steady: parse the command line, run the verb, turn an Error into one line and its exit code.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+
+#include "engine/protocol/error.h"
+#include "runner/cli/command_line.h"
+#include "runner/cli/verbs.h"
+
+int main(int argc, char** argv) {
+    using namespace steady;
+    try {
+        const Parsed parsed = parse_command_line(verbs(), {argv + 1, argv + argc});
+        if (parsed.verb == nullptr) {
+            fmt::print("{}", parsed.help);
+            return kExitOk;
+        }
+        return parsed.verb->run(parsed.arguments);
+    } catch (const Error& error) {
+        fmt::print(stderr, "steady: {}\n", error.what());
+        return error.exit_code;
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "steady: internal error: {}\n", error.what());
+        return kExitInternal;
+    }
+}

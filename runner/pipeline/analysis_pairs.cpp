@@ -1,0 +1,279 @@
+// Warm-up and validity of pairs. A pair is dropped whole or not at all: dropping one arm would
+// favour whichever arm fails more quietly.
+#include "runner/pipeline/analysis_pairs.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "runner/pipeline/change_points.h"
+#include "runner/pipeline/statistics.h"
+
+namespace steady {
+
+namespace {
+
+constexpr std::size_t kFewestForDetection = 16;  // values of one arm
+constexpr double kShortRunDrift = 1.10;
+
+bool ends_with(const std::string& text, const std::string& end) {
+    return text.size() >= end.size() &&
+           text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+const std::vector<double>* series(const std::map<std::string, std::vector<double>>& arm,
+                                  const std::string& metric) {
+    const auto found = arm.find(metric);
+    return found == arm.end() || found->second.empty() ? nullptr : &found->second;
+}
+
+std::vector<double> logs(const std::vector<double>& y) {
+    std::vector<double> x;
+    for (double value : y) x.push_back(std::log(value));
+    return x;
+}
+
+bool all_positive(const std::vector<double>& y) {
+    return std::all_of(y.begin(), y.end(), [](double v) { return v > 0 && std::isfinite(v); });
+}
+
+// The slope that both arms share, log units per token: the smaller of the two when they agree in
+// sign, else none. At the same positions both meet the same growing cache.
+double common_slope(Values a, Values b) {
+    const double slope_a = theil_sen(a), slope_b = theil_sen(b);
+    if (slope_a * slope_b <= 0) return 0;
+    return std::abs(slope_a) < std::abs(slope_b) ? slope_a : slope_b;
+}
+
+struct LogArms {
+    std::vector<double> a, b;
+};
+
+// Log values of both arms without the common slope of the second half, each centred on its median
+// over [begin, …).
+LogArms level_arms(const std::vector<double>& y_a, const std::vector<double>& y_b,
+                   std::size_t begin) {
+    LogArms x{logs(y_a), logs(y_b)};
+    const double slope =
+        common_slope(Values(x.a).subspan(x.a.size() / 2), Values(x.b).subspan(x.b.size() / 2));
+    for (std::vector<double>* arm : {&x.a, &x.b}) {
+        for (std::size_t i = 0; i < arm->size(); ++i) (*arm)[i] -= slope * real(i);
+        const double centre = median(Values(*arm).subspan(std::min(begin, arm->size() - 1)));
+        for (double& value : *arm) value -= centre;
+    }
+    return x;
+}
+
+// The duet's stream in order of measurement.
+std::vector<double> interleave(const LogArms& x, const std::string& coins, std::size_t chunk) {
+    std::vector<double> stream;
+    for (std::size_t block = 0; block < coins.size(); ++block) {
+        const bool a_first = coins[block] == '0';
+        for (const bool first : {true, false}) {
+            const std::vector<double>& arm = (a_first == first) ? x.a : x.b;
+            for (std::size_t i = block * chunk; i < (block + 1) * chunk && i < arm.size(); ++i)
+                stream.push_back(arm[i]);
+        }
+    }
+    return stream;
+}
+
+struct Trouble {
+    std::string what;  // empty: none
+    std::size_t start = 0;
+};
+
+// Classification of one levelled log series; `planned` values at its begin are warm-up anyway.
+Trouble inspect(Values x, std::size_t planned, std::size_t need) {
+    SteadyOptions options;
+    options.need = need;
+    const SteadyState state = classify_steady_state(x, options);
+    if (state.start <= planned) return {"", planned};
+    const bool good = state.cls == SteadyClass::warmup || state.cls == SteadyClass::flat;
+    return {good ? "" : name(state.cls), state.start};
+}
+
+// Drift of a steady part beyond the slope that both arms share.
+std::string drift_trouble(Values steady, double slope) {
+    const SteadyOptions options;
+    std::vector<double> x(steady.begin(), steady.end());
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] -= slope * real(i);
+    if (kendall_p(x) >= options.drift_p) return "";
+    return std::abs(theil_sen(x) * real(x.size() - 1)) >= options.drift_min ? "drifting" : "";
+}
+
+void blame(PairQuality& quality, const std::string& a, const std::string& b) {
+    quality.valid = a.empty() && b.empty();
+    quality.only_a = !a.empty() && b.empty();
+    quality.only_b = a.empty() && !b.empty();
+    if (quality.valid) return;
+    if (quality.only_a)
+        quality.reason = "A: " + a;
+    else if (quality.only_b)
+        quality.reason = "B: " + b;
+    else
+        quality.reason = a == b ? "both arms: " + a : fmt::format("A: {}, B: {}", a, b);
+}
+
+void assess_duet(PairQuality& quality, const LogArms& x, const std::string& coins,
+                 const ScheduleSpec& schedule) {
+    const auto chunk = static_cast<std::size_t>(std::max(1, schedule.chunk));
+    const std::size_t n = x.a.size();
+    const auto planned = static_cast<std::size_t>(std::max(0, schedule.warmup_tokens));
+    const std::size_t need = 2 * std::min<std::size_t>(16, n - std::min(n, planned));
+    const Trouble stream = inspect(interleave(x, coins, chunk), 2 * planned, need);
+    const std::size_t block = (stream.start + 2 * chunk - 1) / (2 * chunk);
+    quality.start_a = quality.start_b = std::min(n - 1, block * chunk);
+    std::string a, b;
+    if (stream.what.empty()) {
+        const Values tail_a = Values(x.a).subspan(quality.start_a);
+        const Values tail_b = Values(x.b).subspan(quality.start_b);
+        const double slope = common_slope(tail_a, tail_b);
+        a = drift_trouble(tail_a, slope);
+        b = drift_trouble(tail_b, slope);
+    } else {  // whose fault was it
+        a = inspect(x.a, planned, need / 2).what;
+        b = inspect(x.b, planned, need / 2).what;
+    }
+    if (!stream.what.empty() && a.empty() && b.empty()) a = b = stream.what;
+    blame(quality, a, b);
+}
+
+void assess_alone(PairQuality& quality, const LogArms& x, const ScheduleSpec& schedule) {
+    const auto find = [&](const std::vector<double>& arm) {
+        const auto planned =
+            std::min(static_cast<std::size_t>(std::max(0, schedule.warmup_tokens)), arm.size() / 2);
+        return inspect(arm, planned, std::min<std::size_t>(16, arm.size() - planned));
+    };
+    Trouble a = find(x.a), b = find(x.b);
+    quality.start_a = std::min(a.start, x.a.size() - 1);
+    quality.start_b = std::min(b.start, x.b.size() - 1);
+    const Values tail_a = Values(x.a).subspan(quality.start_a);
+    const Values tail_b = Values(x.b).subspan(quality.start_b);
+    const double slope = common_slope(tail_a, tail_b);
+    if (a.what.empty()) a.what = drift_trouble(tail_a, slope);
+    if (b.what.empty()) b.what = drift_trouble(tail_b, slope);
+    blame(quality, a.what, b.what);
+}
+
+std::string short_run_trouble(const std::vector<double>& y) {
+    return y.size() >= 3 && y.back() / y.front() > kShortRunDrift ? "drifting" : "";
+}
+
+}  // namespace
+
+std::string raw_metric(const std::string& metric) {
+    if (metric == "decode_tps") return "token_ns";
+    for (const char* suffix : {"_p90", "_p10", "_p50", "_median", "_mean"})
+        if (ends_with(metric, suffix))
+            return metric.substr(0, metric.size() - std::string(suffix).size());
+    return metric;
+}
+
+bool higher_is_better(const std::string& metric) {
+    return ends_with(metric, "_tps") || metric.find("_per_s") != metric.npos;
+}
+
+PairQuality assess_pair(const Pair& pair, const std::string& raw, const ScheduleSpec& schedule) {
+    PairQuality quality;
+    if (!pair.discarded.empty()) {
+        quality.reason = pair.discarded;
+        quality.only_a = pair.discarded.rfind("A: ", 0) == 0;
+        quality.only_b = pair.discarded.rfind("B: ", 0) == 0;
+        return quality;
+    }
+    const std::vector<double>* a = series(pair.a, raw);
+    const std::vector<double>* b = series(pair.b, raw);
+    if (a == nullptr || b == nullptr) {
+        quality.reason = fmt::format("no {} of {}", raw, a == nullptr ? "A" : "B");
+        return quality;
+    }
+    if (!all_positive(*a) || !all_positive(*b)) {
+        quality.reason = fmt::format("{} holds a value that is not positive", raw);
+        return quality;
+    }
+    if (std::min(a->size(), b->size()) < kFewestForDetection) {
+        blame(quality, short_run_trouble(*a), short_run_trouble(*b));
+        return quality;
+    }
+    const auto planned = static_cast<std::size_t>(std::max(0, schedule.warmup_tokens));
+    const bool duet = schedule.mode == Mode::duet && a->size() == b->size();
+    const std::size_t begin = std::min(planned, std::min(a->size(), b->size()) / 2);
+    const LogArms x = level_arms(*a, *b, begin);
+    if (duet)
+        assess_duet(quality, x, pair.coins, schedule);
+    else
+        assess_alone(quality, x, schedule);
+    return quality;
+}
+
+namespace {
+
+std::optional<double> arm_value(const std::map<std::string, std::vector<double>>& arm,
+                                const std::string& metric, std::size_t start) {
+    if (const std::vector<double>* direct = series(arm, metric)) {
+        const bool many = direct->size() >= kFewestForDetection;
+        return median(Values(*direct).subspan(many ? std::min(start, direct->size() - 1) : 0));
+    }
+    const std::vector<double>* raw = series(arm, raw_metric(metric));
+    if (raw == nullptr) return std::nullopt;
+    const Values steady = Values(*raw).subspan(std::min(start, raw->size() - 1));
+    if (ends_with(metric, "_p90")) return quantile(steady, 0.90);
+    if (ends_with(metric, "_p10")) return quantile(steady, 0.10);
+    if (ends_with(metric, "_mean")) return mean(steady);
+    return median(steady);
+}
+
+}  // namespace
+
+std::optional<double> pair_value(const Pair& pair, const std::string& metric,
+                                 const PairQuality& quality) {
+    const auto a = arm_value(pair.a, metric, quality.start_a);
+    const auto b = arm_value(pair.b, metric, quality.start_b);
+    if (!a || !b || !(*a > 0) || !(*b > 0)) return std::nullopt;
+    // decode_tps comes from times unless an outside program reports the rate itself.
+    const bool rate = higher_is_better(metric) && pair.a.count(metric) > 0;
+    return rate ? std::log(*b) - std::log(*a) : std::log(*a) - std::log(*b);
+}
+
+std::vector<double> MeasuredPairs::values(const std::string& metric) const {
+    std::vector<double> d;
+    for (const One* one : valid)
+        if (const auto value = pair_value(*one->pair, metric, one->quality)) d.push_back(*value);
+    return d;
+}
+
+MeasuredPairs collect_pairs(const Spec& spec, const std::vector<Pair>& pairs,
+                            const Measurement& measurement, PairKind kind) {
+    MeasuredPairs result;
+    const std::string& metric = spec.gates[static_cast<std::size_t>(measurement.owner)].metric;
+    for (const Pair& pair : pairs) {
+        if (pair.gate != measurement.owner || pair.kind != kind || !pair.sealed) continue;
+        const bool direct = pair.a.count(metric) > 0 && pair.a.count(raw_metric(metric)) == 0;
+        result.all.push_back(
+            {&pair, assess_pair(pair, direct ? metric : raw_metric(metric), spec.schedule)});
+    }
+    std::stable_sort(result.all.begin(), result.all.end(), [](const auto& x, const auto& y) {
+        return std::pair(x.pair->number, x.pair->attempt) <
+               std::pair(y.pair->number, y.pair->attempt);
+    });
+    int valid_number = -1;
+    for (const MeasuredPairs::One& one : result.all) {
+        if (one.quality.valid && one.pair->number != valid_number) {
+            result.valid.push_back(&one);
+            valid_number = one.pair->number;
+        }
+        if (!one.quality.valid) {
+            ++result.n_discarded;
+            result.n_only_a += one.quality.only_a;
+            result.n_only_b += one.quality.only_b;
+        }
+        const bool again = !one.quality.valid && one.pair->attempt + 1 < kMaxTries;
+        result.next_number = again ? one.pair->number : one.pair->number + 1;
+        result.next_attempt = again ? one.pair->attempt + 1 : 0;
+    }
+    return result;
+}
+
+}  // namespace steady

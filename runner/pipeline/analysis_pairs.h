@@ -1,0 +1,66 @@
+// From the raw values of one pair to one number: the steady part of both arms, whether the pair
+// can be used, and the log ratio of a metric. Every rule here treats the two arms alike.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runner/pipeline/plan.h"
+#include "runner/pipeline/sample.h"
+#include "runner/pipeline/spec.h"
+#include "runner/pipeline/steady_state.h"
+
+namespace steady {
+
+// Which raw series a metric is computed from: decode_tps and token_ns_p90 from token_ns; block_ns,
+// ffn_ns and op_ns from themselves; single values from themselves.
+std::string raw_metric(const std::string& metric);
+// True for metrics where more is better (tokens per second and the like).
+bool higher_is_better(const std::string& metric);
+
+struct PairQuality {
+    bool valid = false;
+    std::string reason;  // why not; empty when valid
+    // When the pair is invalid: the reason was seen on one arm alone.
+    bool only_a = false, only_b = false;
+    std::size_t start_a = 0, start_b = 0;  // first steady value of each arm
+};
+
+// Judges the raw series of a pair. In a duet both arms share one start, found on the interleaved
+// stream; a drift that both arms share (the same positions, the same growing cache) is taken out
+// first.
+PairQuality assess_pair(const Pair& pair, const std::string& raw, const ScheduleSpec& schedule);
+
+// ln t_A − ln t_B of a time, ln r_B − ln r_A of a rate; positive: B is better. Absent when either
+// arm has no positive value.
+std::optional<double> pair_value(const Pair& pair, const std::string& metric,
+                                 const PairQuality& quality);
+
+// One measurement's pairs of one kind, sorted by number and attempt.
+struct MeasuredPairs {
+    struct One {
+        const Pair* pair = nullptr;
+        PairQuality quality;
+    };
+    std::vector<One> all;           // every sealed try
+    std::vector<const One*> valid;  // the usable try of each number, in order
+    int n_discarded = 0, n_only_a = 0, n_only_b = 0;
+    int next_number = 0, next_attempt = 0;  // what would be measured next
+
+    MeasuredPairs() = default;
+    MeasuredPairs(const MeasuredPairs&) = delete;
+    MeasuredPairs& operator=(const MeasuredPairs&) = delete;
+    MeasuredPairs(MeasuredPairs&&) = default;
+    MeasuredPairs& operator=(MeasuredPairs&&) = default;
+
+    std::vector<double> values(const std::string& metric) const;
+};
+
+constexpr int kMaxTries = 3;  // a pair that cannot be used is repeated at most twice
+
+MeasuredPairs collect_pairs(const Spec& spec, const std::vector<Pair>& pairs,
+                            const Measurement& measurement, PairKind kind);
+
+}  // namespace steady

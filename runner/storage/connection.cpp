@@ -1,0 +1,170 @@
+// libpqxx 6.4 offers to reactivate connections by itself and would lose session state silently;
+// here a fault destroys the object. Errors are sorted by SQLSTATE into the few kinds that callers
+// act upon.
+#include "runner/storage/connection.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <regex>
+#include <thread>
+
+namespace steady {
+namespace {
+
+using std::chrono::steady_clock;
+
+const char* role_name(DatabaseRole role) {
+    switch (role) {
+        case DatabaseRole::owner:
+            return "owner";
+        case DatabaseRole::worker:
+            return "worker";
+        case DatabaseRole::web:
+            return "web";
+    }
+    return "worker";
+}
+
+std::string escape_url(const std::string& text) {
+    std::string out;
+    for (const char c : text) {
+        if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.') {
+            out += c;
+        } else {
+            out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+        }
+    }
+    return out;
+}
+
+bool is_url(const std::string& text) {
+    return text.rfind("postgresql://", 0) == 0 || text.rfind("postgres://", 0) == 0;
+}
+
+std::string start_options(const ConnectionOptions& options) {
+    std::string text = fmt::format(
+        "-c statement_timeout={} -c lock_timeout=2000 "
+        "-c idle_in_transaction_session_timeout=10000 -c synchronous_commit={} -c TimeZone=UTC",
+        options.statement_timeout_ms, options.synchronous_commit ? "on" : "off");
+    if (options.role != DatabaseRole::owner) {
+        text += fmt::format(" -c role=steady_{}", role_name(options.role));
+    }
+    return text;
+}
+
+// SQLSTATEs after which the connection is useless but the work may be repeated.
+bool is_outage(const std::string& state) {
+    return state.rfind("08", 0) == 0 || state.rfind("57P", 0) == 0 || state == "25006" ||
+           state == "53300" || state == "40001" || state == "40P01" || state == "55P03";
+}
+
+[[noreturn]] void rethrow(const pqxx::sql_error& error, bool still_open) {
+    std::string text = error.what();
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    const std::string& state = error.sqlstate();
+    if (state == "ST001") throw LeaseLost{text};
+    if (state == "ST004") throw JobCancelled{text};
+    if (state == "ST002" || state == "ST003" || state == "ST005") throw RecordConflict{text};
+    if (!still_open || state.empty() || is_outage(state)) throw DatabaseGone{text};
+    throw Error{fmt::format("database: {} (SQLSTATE {})", text, state), kExitInternal};
+}
+
+}  // namespace
+
+std::string with_parameter(const std::string& url, const std::string& key,
+                           const std::string& value) {
+    if (is_url(url)) {
+        const char joint = url.find('?') == std::string::npos ? '?' : '&';
+        return fmt::format("{}{}{}={}", url, joint, key, escape_url(value));
+    }
+    std::string quoted;
+    for (const char c : value) {
+        if (c == '\'' || c == '\\') quoted += '\\';
+        quoted += c;
+    }
+    return fmt::format("{} {}='{}'", url, key, quoted);
+}
+
+std::string without_password(const std::string& url) {
+    static const std::regex in_authority("(://[^:/@?]*):[^@/]*@");
+    static const std::regex in_parameter("(password=)[^& ]*");
+    return std::regex_replace(std::regex_replace(url, in_authority, "$1:***@"), in_parameter,
+                              "$1***");
+}
+
+Connection::Connection(ConnectionOptions options) : options_(std::move(options)) {}
+
+pqxx::connection& Connection::open() {
+    if (connection_) return *connection_;
+    std::string url = with_parameter(
+        options_.url, "application_name",
+        fmt::format("steady/{}/{}", role_name(options_.role), options_.client.substr(0, 36)));
+    for (const auto& [key, value] : {std::pair{"connect_timeout", "5"},
+                                     {"keepalives_idle", "10"},
+                                     {"keepalives_interval", "3"},
+                                     {"keepalives_count", "3"},
+                                     {"tcp_user_timeout", "15000"}}) {
+        if (url.find(key) == std::string::npos) url = with_parameter(url, key, value);
+    }
+    try {
+        connection_ = std::make_unique<pqxx::connection>(
+            with_parameter(url, "options", start_options(options_)));
+    } catch (const pqxx::failure& failure) {
+        const std::string text = failure.what();
+        if (text.find("startup parameter") == std::string::npos) throw;
+        connection_ = std::make_unique<pqxx::connection>(url);  // a pooler that knows no options
+    }
+    return *connection_;
+}
+
+void Connection::attempt(const std::function<void(pqxx::transaction_base&)>& body) {
+    try {
+        pqxx::work transaction(open());
+        body(transaction);
+        transaction.commit();
+    } catch (const pqxx::broken_connection& failure) {
+        drop();
+        const std::string text = failure.what();
+        if (text.find("does not exist") != std::string::npos ||
+            text.find("authentication failed") != std::string::npos ||
+            text.find("permission denied") != std::string::npos) {
+            throw Error{fmt::format("cannot use the database {}: {}",
+                                    without_password(options_.url), text)};
+        }
+        throw DatabaseGone{fmt::format("the database {} does not answer: {}",
+                                       without_password(options_.url), text)};
+    } catch (const pqxx::in_doubt_error& failure) {
+        drop();
+        throw DatabaseGone{failure.what()};
+    } catch (const pqxx::sql_error& error) {
+        const bool still_open = connection_ && connection_->is_open();
+        if (!still_open || is_outage(error.sqlstate())) drop();
+        rethrow(error, still_open);
+    } catch (const pqxx::failure& failure) {
+        drop();
+        throw DatabaseGone{failure.what()};
+    } catch (const pqxx::usage_error& error) {
+        // 6.4 reports some operations on a connection that just died as misuse
+        if (connection_ && connection_->is_open()) throw;
+        drop();
+        throw DatabaseGone{error.what()};
+    }
+}
+
+void Connection::transact(const std::function<void(pqxx::transaction_base&)>& body) {
+    const auto give_up = steady_clock::now() + std::chrono::duration<double>(options_.patience_s);
+    auto pause = std::chrono::milliseconds(50);
+    for (;;) {
+        try {
+            return attempt(body);
+        } catch (const DatabaseGone&) {
+            if (steady_clock::now() + pause > give_up) throw;
+        }
+        std::this_thread::sleep_for(pause);
+        pause = std::min(pause * 2, std::chrono::milliseconds(2000));
+    }
+}
+
+}  // namespace steady

@@ -1,0 +1,78 @@
+// One connection to PostgreSQL with the rules that faults taught: a broken connection is thrown
+// away and never reused, a lost commit answer is reported as such, every session has short time
+// limits and enters its role. Everything is sent with parameters and nothing is prepared, so that
+// a transaction pooler may stand between.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <pqxx/pqxx>
+#include <string>
+
+#include "engine/protocol/error.h"
+
+namespace steady {
+
+enum class DatabaseRole { owner, worker, web };
+
+struct ConnectionOptions {
+    std::string url;
+    DatabaseRole role = DatabaseRole::worker;
+    std::string client;  // who we are, for pg_stat_activity; a UUID for workers
+    int statement_timeout_ms = 10000;
+    bool synchronous_commit = true;  // off loses acknowledged rows: `steady fault-test` shows it
+    double patience_s = 0;           // how long transact() retries while the database is away
+};
+
+// The database is away, or went away during a commit whose answer we never saw. Repeating the call
+// is safe for every function of Store.
+struct DatabaseGone : Error {
+    explicit DatabaseGone(const std::string& what) : Error(what, kExitInternal) {}
+};
+
+// The database refused a write because the job is no longer ours (SQLSTATE ST001).
+struct LeaseLost : Error {
+    explicit LeaseLost(const std::string& what) : Error(what, kExitInternal) {}
+};
+
+// The job was cancelled by somebody (SQLSTATE ST004).
+struct JobCancelled : Error {
+    explicit JobCancelled(const std::string& what) : Error(what, kExitInterrupted) {}
+};
+
+// A value with another content is stored under the same key, or the numbers do not add up
+// (ST002, ST003, ST005): a fault of the program, never of the network.
+struct RecordConflict : Error {
+    explicit RecordConflict(const std::string& what) : Error(what, kExitInternal) {}
+};
+
+class Connection {
+public:
+    explicit Connection(ConnectionOptions options);
+
+    // Runs body in one transaction and commits. While the database is away it is repeated with
+    // back-off (50 ms to 2 s) for patience_s; then DatabaseGone. body must be safe to repeat.
+    void transact(const std::function<void(pqxx::transaction_base&)>& body);
+
+    // Forgets the connection, as after a fault; the next transact() opens a new one.
+    void drop() { connection_.reset(); }
+
+    const ConnectionOptions& options() const { return options_; }
+    void set_patience(double seconds) { options_.patience_s = seconds; }
+
+private:
+    void attempt(const std::function<void(pqxx::transaction_base&)>& body);
+    pqxx::connection& open();
+
+    ConnectionOptions options_;
+    std::unique_ptr<pqxx::connection> connection_;
+};
+
+// The URL or key=value string with one more parameter; tells both forms apart.
+std::string with_parameter(const std::string& url, const std::string& key,
+                           const std::string& value);
+
+// For messages: the URL without a password.
+std::string without_password(const std::string& url);
+
+}  // namespace steady

@@ -1,0 +1,30 @@
+// Conversions between rows and the pipeline's structs. Numbers travel as shortest round-trip text,
+// so a stored double is the same bits when it comes back.
+#pragma once
+
+#include <pqxx/pqxx>
+#include <string>
+#include <vector>
+
+#include "runner/pipeline/sample.h"
+#include "runner/storage/store.h"
+
+namespace steady::rows {
+
+// PostgreSQL array literals.
+std::string array_of(const std::vector<std::string>& values);
+std::string array_of(const std::vector<double>& values);
+std::string array_of(const std::vector<int>& values);
+
+std::vector<std::string> texts(const pqxx::field& field);
+std::vector<double> numbers(const pqxx::field& field);
+
+std::string text(const pqxx::field& field);  // "" for null
+
+const char* kind_name(PairKind kind);
+PairKind kind_from(const std::string& name);
+
+// One experiment_row with the analysis' headline numbers.
+ExperimentRow experiment(const pqxx::row& row);
+
+}  // namespace steady::rows

@@ -1,0 +1,137 @@
+// The record of everything measured, as functions over one connection. What returns has been
+// committed; every write of a worker is fenced by its lease. Each call may be repeated after
+// DatabaseGone: a repetition changes nothing.
+//
+// One Store belongs to one thread. Structs of the pipeline go in and come out; SQL stays inside.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runner/pipeline/analysis.h"
+#include "runner/pipeline/record.h"
+#include "runner/storage/connection.h"
+
+namespace steady {
+
+struct Submission {
+    const Spec* spec = nullptr;
+    std::vector<Pair> plan;  // every pair of try 0 with its coins
+    std::uint64_t seed = 0;
+    bool fresh_rerun = false;            // a new run although this file ran before
+    int priority = 0;                    // -100 … 100
+    std::vector<std::string> need_tags;  // host tags, or a host's name
+};
+
+struct Submitted {
+    std::string id;
+    std::int64_t job = 0;
+    bool created = false;  // false: the same file was submitted before, this is that job
+    std::string state;
+};
+
+// The right to write one job's results, until it lapses.
+struct Lease {
+    std::int64_t job = 0, epoch = 0, host = 0;
+    std::string worker, id;
+};
+
+struct ExperimentFilter {
+    std::string words;  // in claim or id
+    std::string spec_id, state, verdict, owner, host;
+};
+
+struct ExperimentRow {
+    std::string id, spec_id, owner, claim, model, state, verdict, reason, metric, host, note;
+    std::optional<double> effect;
+    Interval interval;
+    int pairs = 0;  // decided on; while running: sealed so far
+    int planned = 0;
+    int priority = 0;
+    std::string submitted_at, decided_at;  // ISO 8601, UTC
+    std::int64_t cursor = 0;
+};
+
+struct HostRow {
+    std::string name, seen_at, job;  // job: id of the running experiment, or empty
+    std::vector<std::string> tags;
+    bool draining = false;
+};
+
+struct Token {
+    std::string name, sha256;
+    std::vector<std::string> scopes;  // read, submit, cancel, admin
+    std::string created_at, expires_at;
+    bool revoked = false;
+};
+
+class Store {
+public:
+    explicit Store(ConnectionOptions options) : connection_(std::move(options)) {}
+
+    // --- the queue ---
+    Submitted submit(const Submission& submission);
+    std::int64_t register_host(const std::string& name, const std::vector<std::string>& tags);
+    // The best queued job for this host (or `only_job`), or nothing.
+    std::optional<Lease> claim(const std::string& worker, std::int64_t host, double ttl_s,
+                               std::optional<std::int64_t> only_job = std::nullopt);
+    bool renew(const Lease& lease, double ttl_s);  // true: the job should stop (cancelled)
+    std::string stop(const Lease& lease, const std::string& how, const std::string& note);
+    int rescue();
+    int reclaim(std::int64_t host, const std::string& worker);
+    std::string cancel(const std::string& id);                // the state afterwards
+    std::string requeue(const std::string& id);               // failed or cancelled → queued
+    void drain_host(const std::string& name, bool draining);  // owner only
+
+    // --- a worker's results ---
+    // Keys in which this machine differs from the one that measured the sealed pairs.
+    std::vector<std::string> put_fingerprint(const Lease& lease, const Fingerprint& fingerprint);
+    // Samples and seal in one transaction. next_coins: for the repeat if this pair is discarded.
+    void put_pair(const Lease& lease, const Pair& pair, const std::string& next_coins = {});
+    void put_samples(const Lease& lease, const Pair& pair);  // process pairs: after each arm
+    void put_evidence(const Lease& lease, const std::string& kind, const std::string& json);
+    // Pair values of A against A, log ratios, by pair number: this host's history of noise.
+    void put_aa(const Lease& lease, int gate, const std::string& metric, Mode mode,
+                const std::vector<int>& numbers, const std::vector<double>& d);
+    void finish(const Lease& lease, const std::string& verdict, const std::string& reason,
+                const std::string& analysis_json, const std::string& sentence);
+    void set_journal_path(const std::string& id, const std::string& path);
+
+    // --- reading ---
+    // reference: an id, a unique prefix of one, a spec id (its latest) or "last". Throws Error
+    // that names near ids.
+    std::string resolve(const std::string& reference);
+    Record load_record(const std::string& reference);
+    // Every planned pair with its values where sealed: what a resuming worker still has to do.
+    std::vector<Pair> load_pairs(std::int64_t job, bool with_open = true);
+    std::optional<std::string> load_evidence(std::int64_t job, const std::string& kind);
+    // Newest first, at most `limit`, those older than `cursor` (0: from the newest).
+    std::vector<ExperimentRow> list_experiments(const ExperimentFilter& filter, int limit,
+                                                std::int64_t cursor = 0);
+    // Waiting and running jobs in the order in which they will run.
+    std::vector<ExperimentRow> list_queue();
+    std::vector<HostRow> list_hosts();
+    // The host's A/A values before `job` first began (0: until now), so that a verdict can be
+    // recomputed later from what was known then.
+    HostHistory host_history(const std::string& host, const std::string& metric, Mode mode,
+                             std::int64_t job = 0);
+
+    // --- tokens (owner, except token_scopes) ---
+    void create_token(const Token& token);
+    std::vector<Token> list_tokens();
+    bool revoke_token(const std::string& name);
+    std::vector<std::string> token_scopes(const std::string& sha256);  // empty: not valid
+
+    Connection& connection() { return connection_; }
+
+private:
+    Connection connection_;
+};
+
+// SHA-256 over what is asked, without prediction, thresholds or schedule: attempts at the same
+// question find each other by it.
+std::string question_sha(const Spec& spec);
+
+}  // namespace steady

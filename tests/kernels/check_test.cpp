@@ -1,0 +1,124 @@
+// Does the check catch what it is for? Each kind of mistake is planted in a variant of its own
+// here, and the check must name it. The wrong variants of tests/support are among them.
+#include "kernels/base/check.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "kernels/q4_0_matvec/op.h"
+
+namespace steady {
+namespace {
+
+constexpr std::uint64_t kSeed = 11;
+const char* const kShape = "rows=64,cols=96";
+
+void correct(const MatvecArgs& args, Range range) noexcept {
+    plain_matvec(Type::q4_0, args, range);
+}
+
+void leaves_a_row(const MatvecArgs& args, Range range) noexcept {
+    correct(args, {range.begin, std::min<std::int64_t>(range.end, 63)});
+}
+
+void writes_behind(const MatvecArgs& args, Range range) noexcept {
+    correct(args, range);
+    args.y[args.shape.rows] = 1;
+}
+
+void writes_its_input(const MatvecArgs& args, Range range) noexcept {
+    correct(args, range);
+    const_cast<float*>(args.x.f32)[3] += 1;  // after the last use: no output changes in this run
+}
+
+void depends_on_the_cut(const MatvecArgs& args, Range range) noexcept {
+    correct(args, range);
+    if (range.end - range.begin < 20) args.y[range.begin] *= 1.0F + 0x1p-23F;
+}
+
+void differs_when_run_again(const MatvecArgs& args, Range range) noexcept {
+    static int calls = 0;
+    correct(args, range);
+    if (++calls % 2 == 0) args.y[range.begin] *= 1.0F + 0x1p-23F;
+}
+
+void reads_behind(const MatvecArgs& args, Range range) noexcept {
+    correct(args, range);
+    const auto* last = args.w + row_bytes(Type::q4_0, args.shape.cols) * args.shape.rows;
+    const volatile std::byte behind = *last;
+    static_cast<void>(behind);
+}
+
+const Variant<Q4_0Matvec> planted[] = {
+    {"planted_leaves_a_row", {.run = leaves_a_row}},
+    {"planted_writes_behind", {.run = writes_behind}},
+    {"planted_writes_its_input", {.run = writes_its_input}},
+    {"planted_depends_on_the_cut", {.run = depends_on_the_cut}},
+    {"planted_differs_when_run_again", {.run = differs_when_run_again}},
+    {"planted_reads_behind", {.run = reads_behind}},
+    {"planted_correct", {.run = correct}},
+};
+
+CheckResult check_named(const std::string& name, const std::string& shape = kShape) {
+    return check_variant(*find_op("q4_0_matvec"), *find_variant<Q4_0Matvec>(name).variant, shape,
+                         kSeed);
+}
+
+void expect_caught(const std::string& name, const std::string& message) {
+    const CheckResult result = check_named(name);
+    EXPECT_EQ(result.outcome, CheckOutcome::failed) << name;
+    EXPECT_NE(result.message.find(message), std::string::npos) << name << ": " << result.message;
+}
+
+TEST(Check, PassesWhatIsCorrect) {
+    EXPECT_EQ(check_named("planted_correct").message, "");
+    EXPECT_EQ(check_named("planted_correct").outcome, CheckOutcome::passed);
+}
+
+TEST(Check, CatchesWhatIsNotWritten) { expect_caught("planted_leaves_a_row", "times its bound"); }
+TEST(Check, CatchesWritesBehindTheOutput) { expect_caught("planted_writes_behind", "guard"); }
+TEST(Check, CatchesAChangedInput) { expect_caught("planted_writes_its_input", ""); }
+TEST(Check, CatchesBitsThatDependOnTheCut) {
+    expect_caught("planted_depends_on_the_cut", "cut in");
+}
+TEST(Check, CatchesBitsThatDifferWhenRunAgain) {
+    expect_caught("planted_differs_when_run_again", "run twice");
+}
+
+TEST(CheckDeathTest, AReadBehindTheLastInputByteIsFatal) {
+    testing::FLAGS_gtest_death_test_style = "threadsafe";
+    EXPECT_DEATH(check_named("planted_reads_behind"), "");
+}
+
+TEST(Check, CatchesOneLostRow) {
+    for (const char* shape :
+         {"rows=768,cols=2048", "groups=3,rows=5,cols=32", "rows=2048,cols=5120"}) {
+        const CheckResult result = check_named("broken_lost_row", shape);
+        EXPECT_EQ(result.outcome, CheckOutcome::failed) << shape;
+    }
+}
+
+TEST(Check, CatchesScalesOffByOneUnitInTheLastPlace) {
+    for (const char* shape : {"rows=768,cols=2048", "rows=16,cols=32", "rows=2048,cols=10240"}) {
+        const CheckResult result = check_named("broken_ulp", shape);
+        EXPECT_EQ(result.outcome, CheckOutcome::failed) << shape;
+        EXPECT_NE(result.message.find("times its bound"), std::string::npos) << result.message;
+    }
+}
+
+TEST(Check, HasNothingAgainstTheOneThatOnlyLosesInAModel) {
+    const CheckResult result = check_named("specialised_last_shape", "rows=64,cols=96");
+    EXPECT_NE(result.outcome, CheckOutcome::failed) << result.message;
+}
+
+TEST(Check, SkipsVisiblyWhenTheCpuLacksAFeature) {
+    cpu::mask(cpu::to_hide("avx512"));
+    const CheckResult result = check_named("avx512_vnni_rows16");
+    cpu::mask(cpu::none);
+    EXPECT_EQ(result.outcome, CheckOutcome::skipped);
+    EXPECT_NE(result.message.find("lacks"), std::string::npos) << result.message;
+}
+
+}  // namespace
+}  // namespace steady

@@ -1,0 +1,128 @@
+// The registry against the folders: every variant file registers exactly itself. Besides, names,
+// shapes and CPU features as the engine and the tool meet them.
+#include "kernels/base/registry.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "kernels/base/op_info.h"
+#include "kernels/q4_0_matvec/op.h"
+
+namespace steady {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Names = std::map<std::string, std::set<std::string>>;  // op → variants
+
+Names variant_files() {
+    Names files;
+    for (const auto& folder : fs::directory_iterator(fs::path(STEADY_SOURCE_DIR) / "kernels")) {
+        const std::string op = folder.path().filename();
+        if (!folder.is_directory() || op == "base" || op == "tool") continue;
+        for (const auto& file : fs::directory_iterator(folder)) {
+            const std::string stem = file.path().stem();
+            if (file.path().extension() == ".cpp" && stem != "op") files[op].insert(stem);
+        }
+    }
+    return files;
+}
+
+Names registered() {
+    Names names;
+    for (const std::string_view op : op_names()) {
+        for (const VariantBase* variant : variants_of(op)) {
+            EXPECT_TRUE(names[std::string(op)].insert(std::string(variant->name)).second)
+                << op << " registers " << variant->name << " twice";
+        }
+    }
+    return names;
+}
+
+TEST(Registry, AsManyVariantsAsFilesAndByTheSameNames) {
+    const Names files = variant_files();
+    EXPECT_GT(files.size(), 10U) << "no variant files were found: the test would never fail";
+    EXPECT_EQ(registered(), files);
+}
+
+TEST(Registry, EveryOpHasAReferenceForEveryShapeAndACase) {
+    for (const std::string_view name : op_names()) {
+        ASSERT_NE(find_op(name), nullptr) << name << " has no op.cpp that registers it";
+        const VariantBase* reference = variants_of(name).front();
+        EXPECT_EQ(reference->name, "reference") << name;
+        EXPECT_EQ(reference->needs, cpu::none) << name;
+        EXPECT_EQ(reference->layout, "gguf") << name;
+        for (const std::string& shape : find_op(name)->model_shapes()) {
+            EXPECT_EQ(find_op(name)->shape_error(shape), "") << name << ' ' << shape;
+            EXPECT_EQ(find_op(name)->why_not(*reference, shape), "") << name << ' ' << shape;
+        }
+    }
+}
+
+TEST(Registry, PackedLayoutsSayHowToPack) {
+    for (const std::string_view op : op_names()) {
+        for (const VariantBase* variant : variants_of(op)) {
+            EXPECT_EQ(variant->layout != "gguf", variant->pack != nullptr) << variant->name;
+            EXPECT_EQ(variant->pack != nullptr, variant->packed_bytes != nullptr) << variant->name;
+            EXPECT_GE(variant->granule, 1) << variant->name;
+        }
+    }
+}
+
+TEST(Registry, UnknownVariantNamesTheChoices) {
+    const FoundVariant<Q4_0Matvec> found = find_variant<Q4_0Matvec>("referense");
+    EXPECT_EQ(found.variant, nullptr);
+    EXPECT_NE(found.error.find("did you mean 'reference'?"), std::string::npos) << found.error;
+    EXPECT_NE(found.error.find("avx512_vnni_rows16"), std::string::npos) << found.error;
+    EXPECT_EQ(find_variant<Q4_0Matvec>("reference").error, "");
+}
+
+TEST(Registry, MaskedFeaturesMakeVariantsUnusable) {
+    const auto* variant = find_variant<Q4_0Matvec>("avx512_vnni_rows16").variant;
+    ASSERT_NE(variant, nullptr);
+    cpu::mask(cpu::to_hide("avx512_vnni"));
+    const std::string reason = why_not(*variant, {1, 16, 32});
+    cpu::mask(cpu::none);
+    EXPECT_NE(reason.find("avx512vnni"), std::string::npos) << reason;
+    EXPECT_NE(reason.find("reference"), std::string::npos) << reason;
+    if (cpu::has(cpu::avx512_vnni)) {
+        EXPECT_EQ(why_not(*variant, {1, 16, 32}), "");
+        EXPECT_NE(why_not(*variant, {1, 17, 32}), "");
+    }
+}
+
+TEST(Registry, HidingASetHidesWhatBuildsOnIt) {
+    cpu::mask(cpu::to_hide("avx2"));
+    EXPECT_FALSE(cpu::has(cpu::avx2));
+    EXPECT_FALSE(cpu::has(cpu::kAvx512f));
+    cpu::mask(cpu::none);
+    EXPECT_EQ(cpu::to_hide("sse9"), cpu::none);
+}
+
+TEST(Shape, TextRoundTripsAndLeavesDefaultsOut) {
+    const auto parsed = parse_shape<MatvecShape>("rows=768,cols=2048");
+    EXPECT_EQ(parsed.error, "");
+    EXPECT_EQ(parsed.shape.groups, 1);
+    EXPECT_EQ(to_text(parsed.shape), "rows=768,cols=2048");
+    const auto grouped = parse_shape<MatvecShape>("cols=192,groups=20,rows=512");
+    EXPECT_EQ(to_text(grouped.shape), "groups=20,rows=512,cols=192");
+    for (const OpInfo& op : all_ops()) {
+        for (const std::string& shape : op.model_shapes()) EXPECT_EQ(op.shape_error(shape), "");
+    }
+}
+
+TEST(Shape, BadTextSaysWhichPartAndWhatIsAllowed) {
+    for (const char* text : {"rows=3", "rows=-1,cols=32", "rows=3,cols=x", "rows", "row=3,cols=32",
+                             "rows=3,cols=32x", ""}) {
+        const std::string error = parse_shape<MatvecShape>(text).error;
+        EXPECT_NE(error.find("cols"), std::string::npos) << text << ": " << error;
+    }
+    EXPECT_NE(find_op("q4_0_matvec")->shape_error("rows=3,cols=33").find("multiple of 32"),
+              std::string::npos);
+}
+
+}  // namespace
+}  // namespace steady

@@ -1,0 +1,202 @@
+// The private PostgreSQL as its users meet it: first start, joining, eight starters at once, death
+// of the starter in the middle of initdb, a stale pid file, orphan backends, long paths.
+// One directory per test under /tmp, since the server's user must be able to enter it.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <pqxx/pqxx>
+#include <thread>
+#include <vector>
+
+#include "engine/protocol/error.h"
+#include "runner/edges/files.h"
+#include "runner/storage/cluster_server.h"
+#include "runner/storage/private_cluster.h"
+
+namespace steady {
+namespace {
+
+using std::chrono::milliseconds;
+
+class Cluster : public ::testing::Test {
+protected:
+    Cluster() : base_("/tmp/steady-test-" + random_hex(6)) {}
+    ~Cluster() override {
+        stop();
+        std::error_code error;
+        std::filesystem::remove_all(base_, error);
+    }
+    void stop() {
+        try {
+            stop_private_cluster(base_);
+        } catch (const Error& error) {
+            ADD_FAILURE() << error.what();
+        }
+    }
+    std::string start() { return private_cluster_url({.base_dir = base_, .idle_stop_s = 60}); }
+
+    std::string base_;
+};
+
+int count(const std::string& url, const std::string& query) {
+    pqxx::connection connection(url);
+    pqxx::work work(connection);
+    return work.exec(query)[0][0].as<int>();
+}
+
+// Runs `body` in a child that exits 0 when it returns.
+template <typename Body>
+pid_t in_child(Body body) {
+    const pid_t pid = ::fork();
+    if (pid != 0) return pid;
+    try {
+        body();
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "child: {}\n", error.what());
+        ::_exit(1);
+    }
+    ::_exit(0);
+}
+
+int wait_for(pid_t pid) {
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    return status;
+}
+
+TEST_F(Cluster, StartsStopsAndKeepsItsRows) {
+    const std::string url = start();
+    count(url, "create table t(x int); insert into t values (7); select 1");
+    EXPECT_TRUE(private_cluster_status(base_).running);
+    EXPECT_TRUE(stop_private_cluster(base_));
+    EXPECT_FALSE(private_cluster_status(base_).running);
+    EXPECT_FALSE(stop_private_cluster(base_));
+    EXPECT_EQ(start(), url);
+    EXPECT_EQ(count(url, "create table if not exists t(x int); select count(*) from t"), 0)
+        << "the first transaction was not committed, so its table must be gone";
+}
+
+TEST_F(Cluster, ListensOnNoNetworkAddress) {
+    const std::string url = start();
+    EXPECT_EQ(count(url, "select (current_setting('listen_addresses') = '')::int"), 1);
+    EXPECT_EQ(count(url, "select (current_setting('synchronous_commit') = 'on')::int"), 1);
+    struct stat info {};
+    ASSERT_EQ(::stat(private_cluster_status(base_).socket_dir.c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777U, 0700U);
+}
+
+TEST_F(Cluster, EightFirstStartsMakeOneServer) {
+    std::vector<pid_t> starters;
+    for (int i = 0; i < 8; ++i) {
+        starters.push_back(in_child([&] { count(start(), "select 1"); }));
+    }
+    for (const pid_t pid : starters) EXPECT_EQ(wait_for(pid), 0);
+    const auto log = read_file(private_cluster_status(base_).log_path);
+    EXPECT_EQ(log.find("FATAL:  lock file"), std::string::npos) << log;
+    EXPECT_EQ(count(start(), "select 1"), 1);
+}
+
+TEST_F(Cluster, SurvivesDeathOfTheStarterAtAnyPoint) {
+    for (const int delay_ms : {20, 60, 120, 200, 280, 360, 440, 520, 600}) {
+        SCOPED_TRACE(delay_ms);
+        std::filesystem::remove_all(base_);
+        const pid_t starter = in_child([&] { start(); });
+        std::this_thread::sleep_for(milliseconds(delay_ms));
+        ::kill(starter, SIGKILL);
+        wait_for(starter);
+        EXPECT_EQ(count(start(), "select 1"), 1);
+        stop();
+    }
+}
+
+TEST_F(Cluster, StartsOverAStalePidFileWhoseIdWasReused) {
+    start();
+    const auto status = private_cluster_status(base_);
+    const std::string pid_file = status.data_dir + "/postmaster.pid";
+    const std::string text = read_file(pid_file);
+    stop();
+    const pid_t stranger = in_child([] { ::pause(); });  // a live process that is no PostgreSQL
+    {
+        std::ofstream file(pid_file);
+        file << stranger << text.substr(text.find('\n'));
+    }
+    if (const auto user = cluster::find_layout(base_).run_as) {
+        ASSERT_EQ(::chown(pid_file.c_str(), user->uid, user->gid), 0);
+    }
+    EXPECT_EQ(count(start(), "select 1"), 1);
+    ::kill(stranger, SIGKILL);
+    wait_for(stranger);
+}
+
+TEST_F(Cluster, EndsBackendsThatOutlivedTheirPostmaster) {
+    const std::string url = start();
+    pqxx::connection orphan(url);
+    pqxx::nontransaction work(orphan);
+    const pid_t backend = orphan.backendpid();
+    ::kill(backend, SIGSTOP);  // stopped, it cannot notice that its postmaster is gone
+    const pid_t postmaster = private_cluster_status(base_).pid;
+    ::kill(postmaster, SIGKILL);
+    ::waitpid(postmaster, nullptr, 0);
+    EXPECT_EQ(count(start(), "select 1"), 1);
+}
+
+TEST_F(Cluster, CommittedRowsSurviveKillOfThePostmaster) {
+    const std::string url = start();
+    {
+        pqxx::connection connection(url);
+        pqxx::work work(connection);
+        work.exec("create table t as select generate_series(1, 1000)");
+        work.commit();
+    }
+    const pid_t postmaster = private_cluster_status(base_).pid;
+    ::kill(postmaster, SIGKILL);
+    ::waitpid(postmaster, nullptr, 0);
+    EXPECT_EQ(count(start(), "select count(*) from t"), 1000);
+}
+
+TEST_F(Cluster, WorksUnderAPathLongerThanASocketMayBe) {
+    base_ += "/" + std::string(120, 'x');
+    EXPECT_EQ(count(start(), "select 1"), 1);
+    EXPECT_LE(private_cluster_status(base_).socket_dir.size(), 93U);
+    stop();
+}
+
+TEST_F(Cluster, NamesTheClosedDirectory) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root drops to another user";
+    std::filesystem::create_directories(base_ + "/closed");
+    ::chmod((base_ + "/closed").c_str(), 0700);
+    try {
+        private_cluster_url({.base_dir = base_ + "/closed/state"});
+        FAIL() << "started below a directory that the server's user cannot enter";
+    } catch (const Error& error) {
+        EXPECT_THAT(error.what(), ::testing::HasSubstr(base_ + "/closed"));
+        EXPECT_THAT(error.what(), ::testing::HasSubstr("STEADY_STATE_DIR"));
+    }
+}
+
+TEST_F(Cluster, StopsWhenNobodyUsesIt) {
+    private_cluster_url({.base_dir = base_, .idle_stop_s = 1});
+    for (int i = 0; i < 100 && private_cluster_status(base_).running; ++i) {
+        std::this_thread::sleep_for(milliseconds(100));
+    }
+    EXPECT_FALSE(private_cluster_status(base_).running);
+}
+
+TEST_F(Cluster, StaysWhileAClientIsConnected) {
+    const std::string url = private_cluster_url({.base_dir = base_, .idle_stop_s = 1});
+    const pqxx::connection client(url);
+    std::this_thread::sleep_for(milliseconds(4000));
+    EXPECT_TRUE(private_cluster_status(base_).running);
+}
+
+}  // namespace
+}  // namespace steady

@@ -1,0 +1,128 @@
+// The loop over a fake executor: every verdict that the ladder can reach, and what was touched on
+// the way there.
+#include <gtest/gtest.h>
+
+#include "runner/experiment.h"
+#include "tests/support/fake_executor.h"
+#include "tests/support/small_experiment.h"
+
+namespace steady {
+namespace {
+
+struct Run {
+    Spec spec;
+    FakeSink sink;
+    ExperimentResult result;
+    int measured = 0;
+};
+
+Run run(const nlohmann::json& json, const FakeWorld& world,
+        const std::function<void(Experiment&)>& prepare = {}) {
+    Run run;
+    const SpecResult parsed = parse_spec(json.dump(), "");
+    EXPECT_TRUE(parsed.spec) << (parsed.errors.empty() ? "" : describe(parsed.errors[0], "test"));
+    run.spec = *parsed.spec;
+    FakeExecutor executor(run.spec, world);
+    Experiment experiment;
+    experiment.spec = &run.spec;
+    experiment.seed = 42;
+    experiment.history.sigma0 = 0.004;
+    for (int i = 0; i < 24; ++i) experiment.history.aa_pairs.push_back(i % 2 ? 0.003 : -0.003);
+    experiment.executor = &executor;
+    experiment.sink = &run.sink;
+    if (prepare) prepare(experiment);
+    run.result = run_experiment(experiment);
+    run.measured = executor.measured;
+    return run;
+}
+
+TEST(Experiment, APlantedGainIsAccepted) {
+    const Run done = run(small_experiment(), {.effect = 0.05});
+    EXPECT_EQ(done.result.analysis.verdict, Verdict::accept) << done.result.analysis.sentence;
+    EXPECT_NEAR(done.result.analysis.effect.value(), std::exp(0.05) - 1, 0.01);
+}
+
+TEST(Experiment, APlantedLossIsARegression) {
+    const Run done = run(small_experiment(), {.effect = -0.05});
+    EXPECT_EQ(done.result.analysis.verdict, Verdict::reject);
+    EXPECT_EQ(done.result.analysis.reason, "regression");
+}
+
+TEST(Experiment, NoEffectIsNotAccepted) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        const Run done = run(small_experiment(), {.effect = 0, .seed = seed});
+        EXPECT_NE(done.result.analysis.verdict, Verdict::accept) << seed;
+    }
+}
+
+TEST(Experiment, WrongOutputStopsBeforeAnyTiming) {
+    FakeWorld world;
+    world.correctness.top1_agree = 0.2;
+    world.correctness.kl = 3;
+    const Run done = run(small_experiment(), world);
+    EXPECT_EQ(done.result.analysis.reason, "wrong_output");
+    EXPECT_EQ(done.measured, 0);
+    EXPECT_TRUE(done.sink.pairs.empty());
+}
+
+TEST(Experiment, NotANumberIsWrongOutputWhateverTheBounds) {
+    FakeWorld world;
+    world.correctness.non_finite = true;
+    EXPECT_EQ(run(small_experiment(), world).result.analysis.reason, "wrong_output");
+}
+
+TEST(Experiment, AFlagThatChangesNothingIsInvalid) {
+    const Run done = run(small_experiment(), {.effect = 0.05, .ignores_flags = true});
+    EXPECT_EQ(done.result.analysis.verdict, Verdict::invalid);
+    EXPECT_EQ(done.result.analysis.reason, "applied_evidence_missing");
+    EXPECT_EQ(done.measured, 0);
+}
+
+TEST(Experiment, WinningAloneAndLosingInTheModelIsSaid) {
+    nlohmann::json spec = small_experiment();
+    spec["gates"].insert(spec["gates"].begin() + 1, {{"id", "alone"},
+                                                     {"level", "micro"},
+                                                     {"role", "advice"},
+                                                     {"metric", "op_ns"},
+                                                     {"op", "q4_0_experts"}});
+    const Run done =
+        run(spec, {.effect = -0.07, .scope_effect = {{"micro", 0.35}, {"model", -0.07}}});
+    EXPECT_EQ(done.result.analysis.verdict, Verdict::reject);
+    EXPECT_NE(done.result.analysis.contradiction.find("micro +"), std::string::npos)
+        << done.result.analysis.sentence;
+}
+
+TEST(Experiment, AResumedRunGoesOnWhereItStopped) {
+    const Run whole = run(small_experiment(), {.effect = 0.02});
+    ASSERT_GT(whole.sink.pairs.size(), 6u);
+    const Run rest = run(small_experiment(), {.effect = 0.02}, [&](Experiment& experiment) {
+        experiment.pairs.assign(whole.sink.pairs.begin(), whole.sink.pairs.begin() + 5);
+    });
+    EXPECT_EQ(rest.sink.pairs.size() + 5, whole.sink.pairs.size());
+    EXPECT_EQ(rest.sink.pairs[0].coins, whole.sink.pairs[5].coins);
+}
+
+TEST(Experiment, CancelledBetweenPairsKeepsWhatWasMeasured) {
+    int asked = 0;
+    const Run done = run(small_experiment(), {.effect = 0}, [&](Experiment& experiment) {
+        experiment.cancelled = [&] { return ++asked > 4; };
+    });
+    EXPECT_EQ(done.result.ended, Ended::cancelled);
+    EXPECT_EQ(done.sink.pairs.size(), 4u);
+}
+
+TEST(Experiment, CrashesAreRecordedAndDoNotDecideByThemselves) {
+    FakeWorld world{.effect = 0.05};
+    world.failure = [](int call) { return call == 3 ? "crash" : ""; };
+    const Run done = run(small_experiment(), world);
+    EXPECT_EQ(done.result.analysis.verdict, Verdict::accept);
+    EXPECT_EQ(done.result.analysis.discarded, 1);
+
+    world.failure = [](int) { return "crash"; };
+    const Run hopeless = run(small_experiment(), world);
+    EXPECT_NE(hopeless.result.analysis.verdict, Verdict::accept);
+    EXPECT_LT(hopeless.measured, 20) << "a candidate that always crashes must not be run for ever";
+}
+
+}  // namespace
+}  // namespace steady

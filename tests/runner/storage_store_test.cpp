@@ -1,0 +1,452 @@
+// The store against a real PostgreSQL: what is refused, what is idempotent, what comes back.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <set>
+#include <thread>
+
+#include "runner/edges/files.h"
+#include "runner/storage/migrate.h"
+#include "runner/storage/store.h"
+#include "tests/support/throwaway_database.h"
+
+namespace steady {
+namespace {
+
+using ::testing::HasSubstr;
+
+class StoreTest : public ::testing::Test {
+protected:
+    Store make(DatabaseRole role = DatabaseRole::worker) {
+        return Store({.url = database_.url(), .role = role, .client = "test"});
+    }
+    Submitted submit(int n_pairs = 3, const std::string& id = "example-spec", bool fresh = false) {
+        const Spec spec = example_spec(id);
+        return store_.submit({.spec = &spec,
+                              .plan = example_plan(n_pairs),
+                              .seed = 42,
+                              .fresh_rerun = fresh,
+                              .need_tags = {}});
+    }
+    Lease claim(double ttl_s = 30) {
+        const auto lease = store_.claim(worker_, host_, ttl_s);
+        if (!lease) throw Error{"nothing to claim"};
+        return *lease;
+    }
+    void sql(const std::string& text) {
+        pqxx::connection connection(database_.url());
+        pqxx::work work(connection);
+        work.exec(text);
+        work.commit();
+    }
+    void finish(const Lease& lease) {
+        store_.finish(lease, "accept", "", R"({"effect":0.02,"metric":"decode_tps"})", "Yes.");
+    }
+
+    ThrowawayDatabase database_;
+    Store store_ = make();
+    std::string worker_ = random_uuid();
+    std::int64_t host_ = store_.register_host("0123456789ab", {"avx512"});
+};
+
+TEST_F(StoreTest, SubmittingTwiceIsTheSameJob) {
+    const auto first = submit();
+    const auto again = submit();
+    EXPECT_TRUE(first.created);
+    EXPECT_FALSE(again.created);
+    EXPECT_EQ(first.job, again.job);
+    EXPECT_EQ(first.id, again.id);
+    const auto rerun = submit(3, "example-spec", true);
+    EXPECT_TRUE(rerun.created);
+    EXPECT_EQ(rerun.id, first.id + "-2");
+    EXPECT_EQ(submit().id, rerun.id) << "the latest run answers for the file";
+}
+
+TEST_F(StoreTest, EightSubmittersMakeOneJob) {
+    std::array<std::int64_t, 8> jobs{};
+    {
+        std::vector<std::jthread> threads;
+        for (std::size_t i = 0; i < jobs.size(); ++i) {
+            threads.emplace_back([&, i] {
+                try {
+                    const Spec spec = example_spec();
+                    Store mine = make();
+                    jobs[i] = mine.submit({.spec = &spec,
+                                           .plan = example_plan(5),
+                                           .seed = i,
+                                           .need_tags = {}})
+                                  .job;
+                } catch (const std::exception& error) {
+                    ADD_FAILURE() << error.what();
+                }
+            });
+        }
+    }
+    EXPECT_EQ(std::set<std::int64_t>(jobs.begin(), jobs.end()).size(), 1U);
+}
+
+TEST_F(StoreTest, APairComesBackAsItWasPut) {
+    submit(2);
+    const Lease lease = claim();
+    Pair pair = measured(example_plan(2)[1], 80);
+    pair.a["token_ns"][3] = 123456.78901234567;
+    store_.put_pair(lease, pair);
+    store_.put_pair(lease, pair);  // a replay changes nothing
+    const auto pairs = store_.load_pairs(lease.job, false);
+    ASSERT_EQ(pairs.size(), 1U);
+    EXPECT_EQ(pairs[0].a, pair.a) << "every bit";
+    EXPECT_EQ(pairs[0].b, pair.b);
+    EXPECT_EQ(pairs[0].coins, pair.coins);
+    EXPECT_TRUE(pairs[0].sealed);
+    EXPECT_EQ(store_.load_pairs(lease.job).size(), 3U);
+}
+
+TEST_F(StoreTest, AReplayWithOtherValuesIsRefused) {
+    submit();
+    const Lease lease = claim();
+    Pair pair = measured(example_plan(3)[1]);
+    store_.put_samples(lease, pair);
+    pair.a["token_ns"][0] += 1;
+    EXPECT_THROW(store_.put_samples(lease, pair), RecordConflict);
+    EXPECT_THROW(store_.put_pair(lease, pair), RecordConflict);
+}
+
+TEST_F(StoreTest, OnlyWholePairsAreSealed) {
+    submit();
+    const Lease lease = claim();
+    Pair pair = measured(example_plan(3)[1]);
+    pair.b.erase("token_ns");
+    EXPECT_THROW(store_.put_pair(lease, pair), RecordConflict) << "one arm lacks a metric";
+    pair = measured(example_plan(3)[1]);
+    pair.b["token_ns"].pop_back();
+    EXPECT_THROW(store_.put_pair(lease, pair), RecordConflict) << "one value fewer";
+    for (const double bad : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
+        pair = measured(example_plan(3)[1]);
+        pair.b["token_ns"][1] = bad;
+        EXPECT_THROW(store_.put_pair(lease, pair), Error) << bad;
+    }
+    EXPECT_TRUE(store_.load_pairs(lease.job, false).empty());
+}
+
+TEST_F(StoreTest, ADiscardedPairGetsItsNextTryAndNeverCounts) {
+    submit();
+    const Lease lease = claim();
+    Pair pair = example_plan(3)[1];
+    for (int attempt = 0; attempt < 3; ++attempt) {
+        pair.attempt = attempt;
+        pair.discarded = "throttled";
+        store_.put_pair(lease, pair, "10");
+    }
+    const auto pairs = store_.load_pairs(lease.job, false);
+    EXPECT_EQ(pairs.size(), 3U);
+    EXPECT_EQ(pairs[2].coins, "10");
+    pqxx::connection connection(database_.url());
+    pqxx::work work(connection);
+    EXPECT_EQ(work.exec("select count(*) from steady.official_sample")[0][0].as<int>(), 0);
+}
+
+TEST_F(StoreTest, AStaleEpochIsFencedOffEverywhere) {
+    submit();
+    const Lease old = claim(0.05);
+    std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    EXPECT_EQ(store_.rescue(), 1);
+    sql("update steady.job set run_after = clock_timestamp()");
+    worker_ = random_uuid();
+    const Lease current = claim();
+    EXPECT_EQ(current.epoch, old.epoch + 1);
+    const Pair pair = measured(example_plan(3)[1]);
+    EXPECT_THROW(store_.put_pair(old, pair), LeaseLost);
+    EXPECT_THROW(store_.put_samples(old, pair), LeaseLost);
+    EXPECT_THROW(store_.renew(old, 30), LeaseLost);
+    EXPECT_THROW(store_.put_evidence(old, "applied", "{}"), LeaseLost);
+    EXPECT_THROW(store_.put_fingerprint(old, {}), LeaseLost);
+    EXPECT_THROW(store_.put_aa(old, 1, "decode_tps", Mode::duet, {0}, {0.1}), LeaseLost);
+    EXPECT_THROW(finish(old), LeaseLost);
+    EXPECT_THROW(store_.stop(old, "crashed", ""), LeaseLost);
+    store_.put_pair(current, pair);
+}
+
+TEST_F(StoreTest, AnExpiredLeaseIsLostEvenBeforeTheRescue) {
+    submit();
+    const Lease lease = claim(0.05);
+    std::this_thread::sleep_for(std::chrono::milliseconds(120));
+    EXPECT_THROW(store_.renew(lease, 30), LeaseLost);
+    EXPECT_EQ(store_.rescue(), 0) << "200 ms of grace for the worker to notice first";
+}
+
+TEST_F(StoreTest, OneJobPerHost) {
+    submit(2, "first-question");
+    submit(2, "second-question");
+    claim();
+    EXPECT_EQ(store_.claim(random_uuid(), host_, 30), std::nullopt);
+    const auto other = store_.register_host("ba9876543210", {});
+    EXPECT_NE(store_.claim(random_uuid(), other, 30), std::nullopt);
+    EXPECT_THROW(sql("update steady.job set state='running', worker=gen_random_uuid(), "
+                     "lease_until=now(), host_id=1"),
+                 pqxx::unique_violation);
+}
+
+TEST_F(StoreTest, ClaimAskedTwiceByOneWorkerIsOneClaim) {
+    submit();
+    const Lease lease = claim();
+    const Lease again = claim();
+    EXPECT_EQ(again.epoch, lease.epoch);
+    EXPECT_EQ(again.job, lease.job);
+}
+
+TEST_F(StoreTest, HigherPriorityGoesFirstAndAgeCatchesUp) {
+    const Spec low = example_spec("low-priority"), high = example_spec("high-priority");
+    store_.submit({.spec = &low, .plan = example_plan(1), .need_tags = {}});
+    const auto urgent =
+        store_.submit({.spec = &high, .plan = example_plan(1), .priority = 5, .need_tags = {}});
+    EXPECT_EQ(store_.list_queue()[0].id, urgent.id);
+    sql("update steady.job set queued_at = queued_at - interval '4 hours' where priority = 0");
+    EXPECT_EQ(claim().id.substr(0, 3), "low");
+}
+
+TEST_F(StoreTest, TagsChooseTheHost) {
+    const Spec spec = example_spec();
+    store_.submit({.spec = &spec, .plan = example_plan(1), .need_tags = {"gpu"}});
+    EXPECT_EQ(store_.claim(worker_, host_, 30), std::nullopt);
+    const auto gpu = store_.register_host("gpuhost00000", {"gpu", "avx512"});
+    EXPECT_NE(store_.claim(random_uuid(), gpu, 30), std::nullopt);
+}
+
+TEST_F(StoreTest, AMeasuredJobStaysOnItsHost) {
+    submit();
+    const Lease lease = claim();
+    const auto other = store_.register_host("ba9876543210", {});
+    store_.put_pair(lease, measured(example_plan(3)[1]));
+    EXPECT_EQ(store_.stop(lease, "released", ""), "queued");
+    EXPECT_EQ(store_.claim(random_uuid(), other, 30), std::nullopt);
+    EXPECT_EQ(claim().job, lease.job);
+}
+
+TEST_F(StoreTest, AnUnmeasuredJobMayMove) {
+    submit();
+    store_.stop(claim(), "released", "");
+    const auto other = store_.register_host("ba9876543210", {});
+    EXPECT_NE(store_.claim(random_uuid(), other, 30), std::nullopt);
+}
+
+TEST_F(StoreTest, FinishIsOnceAndSkipsNoPair) {
+    submit(3);
+    const Lease lease = claim();
+    store_.put_pair(lease, measured(example_plan(3)[2]));  // number 1, number 0 is open
+    EXPECT_THROW(finish(lease), RecordConflict);
+    store_.put_pair(lease, measured(example_plan(3)[1]));
+    finish(lease);
+    finish(lease);  // the answer was lost: asking again is safe
+    EXPECT_THROW(store_.finish(lease, "reject", "", "{}", "No."), LeaseLost);
+    EXPECT_THROW(sql("insert into steady.verdict values (1, 'reject', null, '{}', 1)"),
+                 pqxx::unique_violation);
+    EXPECT_EQ(store_.claim(worker_, host_, 30), std::nullopt);
+}
+
+TEST_F(StoreTest, CancelEndsAWaitingJobAndAsksARunningOne) {
+    const auto job = submit();
+    EXPECT_EQ(store_.cancel(job.id), "cancelled");
+    EXPECT_EQ(store_.requeue(job.id), "queued");
+    const Lease lease = claim();
+    EXPECT_FALSE(store_.renew(lease, 30));
+    EXPECT_EQ(store_.cancel(job.id), "running");
+    EXPECT_TRUE(store_.renew(lease, 30));
+    EXPECT_THROW(finish(lease), JobCancelled);
+    EXPECT_EQ(store_.stop(lease, "cancelled", "asked by a person"), "cancelled");
+    EXPECT_EQ(store_.load_record(job.id).note, "asked by a person");
+}
+
+TEST_F(StoreTest, APoisonJobIsParkedWithItsText) {
+    const auto job = submit();
+    std::string state;
+    for (int i = 0; i < 5; ++i) {
+        sql("update steady.job set run_after = clock_timestamp()");
+        worker_ = random_uuid();
+        state = store_.stop(claim(), "crashed", fmt::format("signal 11, time {}", i));
+    }
+    EXPECT_EQ(state, "failed");
+    const auto record = store_.load_record(job.id);
+    EXPECT_EQ(record.note, "signal 11, time 4");
+    EXPECT_EQ(record.attempts.size(), 5U);
+    EXPECT_EQ(record.attempts[2].how, "crashed");
+}
+
+TEST_F(StoreTest, ASealedPairShowsThatTheJobIsNotPoison) {
+    submit(9);
+    for (int i = 0; i < 7; ++i) {
+        sql("update steady.job set run_after = clock_timestamp()");
+        worker_ = random_uuid();
+        const Lease lease = claim();
+        store_.put_pair(lease, measured(example_plan(9)[static_cast<std::size_t>(i)]));
+        EXPECT_EQ(store_.stop(lease, "crashed", "killed"), "queued");
+    }
+}
+
+TEST_F(StoreTest, ANewWorkerOnTheSameHostReclaimsAtOnce) {
+    submit();
+    const Lease lost = claim(3600);
+    const std::string next = random_uuid();
+    EXPECT_EQ(store_.rescue(), 0);
+    EXPECT_EQ(store_.reclaim(host_, next), 1);
+    EXPECT_NE(store_.claim(next, host_, 30), std::nullopt);
+    EXPECT_THROW(store_.renew(lost, 30), LeaseLost);
+}
+
+TEST_F(StoreTest, AChangedMachineIsNamed) {
+    submit();
+    const Lease lease = claim();
+    EXPECT_TRUE(store_.put_fingerprint(lease, {{"cpu", "x"}, {"kernel", "1"}}).empty());
+    store_.put_pair(lease, measured(example_plan(3)[1]));
+    store_.stop(lease, "released", "");
+    EXPECT_THAT(store_.put_fingerprint(claim(), {{"cpu", "x"}, {"kernel", "2"}, {"new", "1"}}),
+                ::testing::ElementsAre("kernel", "new"));
+}
+
+TEST_F(StoreTest, HistoryIsWhatWasKnownBefore) {
+    submit(1, "first-question");
+    const Lease first = claim();
+    store_.put_aa(first, 1, "decode_tps", Mode::duet, {0, 1, 2, 3, 4, 5},
+                  {0.01, -0.01, 0.02, -0.02, 0.005, 0.0});
+    finish(first);
+    submit(1, "second-question");
+    const Lease second = claim();
+    store_.put_aa(second, 1, "decode_tps", Mode::duet, {0}, {0.5});
+    const auto before = store_.host_history("0123456789ab", "decode_tps", Mode::duet, second.job);
+    EXPECT_THAT(before.aa_pairs, ::testing::ElementsAre(0.01, -0.01, 0.02, -0.02, 0.005, 0.0));
+    ASSERT_TRUE(before.sigma0.has_value());
+    EXPECT_NEAR(*before.sigma0, 1.482602218505602 * 0.01, 0.005);
+    EXPECT_EQ(store_.host_history("0123456789ab", "decode_tps", Mode::duet).aa_pairs.size(), 7U);
+    EXPECT_TRUE(
+        store_.host_history("0123456789ab", "decode_tps", Mode::process_pairs).aa_pairs.empty());
+}
+
+TEST_F(StoreTest, TheRecordIsWhole) {
+    submit(2);
+    const auto rerun = submit(2, "example-spec", true);
+    const auto lease = store_.claim(worker_, host_, 30, rerun.job);
+    ASSERT_TRUE(lease.has_value());
+    store_.put_fingerprint(*lease, {{"cpu_model", "test"}});
+    store_.put_evidence(*lease, "correctness",
+                        R"({"nonce":"n","positions":32,"top1_agree":1.0,"kl":0.0,"kl_max":0.0,)"
+                        R"("max_abs":0.0,"rel_l2":0.0,"non_finite":false})");
+    for (const auto& pair : example_plan(2)) store_.put_pair(*lease, measured(pair));
+    store_.set_journal_path(rerun.id, "journal/2026-01-01-example-spec.md");
+    const auto record = store_.load_record("last");
+    EXPECT_EQ(record.id, rerun.id);
+    EXPECT_EQ(record.rerun, 1);
+    EXPECT_EQ(record.state, "running");
+    EXPECT_EQ(record.seed, 42U);
+    EXPECT_EQ(record.spec.sha256, example_spec().sha256);
+    EXPECT_EQ(record.spec_text, example_spec().canonical);
+    EXPECT_EQ(record.pairs.size(), 3U);
+    EXPECT_EQ(record.evidence.correctness->positions, 32);
+    EXPECT_EQ(record.attempts.at(0).fingerprint.at("cpu_model"), "test");
+    EXPECT_EQ(record.earlier.size(), 1U);
+    EXPECT_EQ(record.journal_path, "journal/2026-01-01-example-spec.md");
+    EXPECT_THAT(record.submitted_at, ::testing::MatchesRegex("20..-..-..T..:..:...*Z"));
+}
+
+TEST_F(StoreTest, ReferencesResolve) {
+    const auto first = submit(1, "first-question");
+    const auto second = submit(1, "second-question");
+    EXPECT_EQ(store_.resolve("last"), second.id);
+    EXPECT_EQ(store_.resolve("first-question"), first.id);
+    EXPECT_EQ(store_.resolve(first.id.substr(0, 8)), first.id);
+    try {
+        store_.resolve("question");
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_THAT(error.what(), HasSubstr(second.id));
+    }
+}
+
+TEST_F(StoreTest, ListsArePagedNewestFirst) {
+    for (const char* id : {"question-1", "question-2", "question-3"}) submit(1, id);
+    const auto page = store_.list_experiments({}, 2);
+    ASSERT_EQ(page.size(), 2U);
+    EXPECT_EQ(page[0].spec_id, "question-3");
+    const auto rest = store_.list_experiments({}, 2, page.back().cursor);
+    ASSERT_EQ(rest.size(), 1U);
+    EXPECT_EQ(rest[0].planned, 2);
+    ExperimentFilter filter;
+    filter.words = "QUESTION-2";
+    EXPECT_EQ(store_.list_experiments(filter, 10).size(), 1U);
+    filter.words = "'; drop table steady.job; --";
+    EXPECT_TRUE(store_.list_experiments(filter, 10).empty());
+}
+
+TEST_F(StoreTest, SamplesAreAppendOnly) {
+    submit();
+    store_.put_pair(claim(), measured(example_plan(3)[1]));
+    EXPECT_THROW(sql("update steady.sample set vals = '{1}'"), pqxx::sql_error);
+    EXPECT_THROW(sql("delete from steady.sample"), pqxx::sql_error);
+}
+
+TEST_F(StoreTest, RolesHoldOnlyTheirRights) {
+    submit();
+    Store web = make(DatabaseRole::web);
+    EXPECT_EQ(web.list_queue().size(), 1U);
+    EXPECT_THROW(web.claim(worker_, host_, 30), Error);
+    EXPECT_THROW(web.list_tokens(), Error);
+    for (const auto role : {DatabaseRole::web, DatabaseRole::worker}) {
+        Connection connection({.url = database_.url(), .role = role, .client = "test"});
+        for (const char* statement :
+             {"update steady.job set state = 'done'", "delete from steady.sample",
+              "insert into steady.verdict values (1, 'accept', null, '{}', 1)",
+              "select * from steady.token", "drop table steady.journal",
+              "select steady.end_attempt(1, 'failed', '', null)"}) {
+            EXPECT_THROW(
+                connection.transact([&](pqxx::transaction_base& work) { work.exec(statement); }),
+                Error)
+                << statement;
+        }
+    }
+}
+
+TEST_F(StoreTest, TokensLiveAndEnd) {
+    Store owner = make(DatabaseRole::owner);
+    const std::string sha = sha256_hex("secret");
+    owner.create_token({.name = "ci",
+                        .sha256 = sha,
+                        .scopes = {"read", "submit"},
+                        .created_at = {},
+                        .expires_at = {}});
+    Store web = make(DatabaseRole::web);
+    EXPECT_THAT(web.token_scopes(sha), ::testing::ElementsAre("read", "submit"));
+    EXPECT_TRUE(web.token_scopes(sha256_hex("other")).empty());
+    EXPECT_TRUE(owner.revoke_token("ci"));
+    EXPECT_TRUE(web.token_scopes(sha).empty());
+    EXPECT_TRUE(owner.list_tokens().at(0).revoked);
+}
+
+TEST_F(StoreTest, MigratingAgainDoesNothingAndAChangedFileIsRefused) {
+    EXPECT_TRUE(migrate(database_.url()).empty());
+    sql("update steady.migration set sha256 = 'x' where name = '0002_tables.sql'");
+    EXPECT_THROW(migrate(database_.url()), Error);
+    sql("delete from steady.migration where name = '0002_tables.sql'");
+    sql("insert into steady.migration values ('9999_future.sql', 'x')");
+    EXPECT_THROW(migrate(database_.url()), Error);
+}
+
+TEST_F(StoreTest, ARestartOfTheServerIsRiddenOut) {
+    submit();
+    store_.connection().set_patience(20);
+    const Lease lease = claim(60);
+    ThrowawayDatabase::kill_server();
+    std::jthread restarter([] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));
+        ThrowawayDatabase::restart_server();
+    });
+    store_.put_pair(lease, measured(example_plan(3)[1]));
+    EXPECT_EQ(store_.load_pairs(lease.job, false).size(), 1U);
+}
+
+TEST_F(StoreTest, APasswordIsNeverShown) {
+    EXPECT_EQ(without_password("postgresql://kim:secret@db/x?password=more&a=b"),
+              "postgresql://kim:***@db/x?password=***&a=b");
+}
+
+}  // namespace
+}  // namespace steady

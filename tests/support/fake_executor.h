@@ -1,0 +1,66 @@
+// An Executor without processes: latencies come from a seeded noise model with a known true effect,
+// so that the whole path can be run hundreds of times and its answers be checked against the truth.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "runner/pipeline/executor.h"
+#include "runner/pipeline/spec.h"
+
+namespace steady {
+
+struct FakeWorld {
+    double effect = 0;                           // true log speed-up of B at level model and block
+    std::map<std::string, double> scope_effect;  // overrides by scope: micro, block, ffn, model
+    double token_sd = 0.01;                      // white noise of one token, log
+    double drift_sd = 0.002;                     // AR(1) innovations per block, log
+    double spike_share = 0.02, spike = 0.05;
+    double token_ns = 1e6;
+    std::uint64_t seed = 1;
+    protocol::CorrectnessReply correctness{.positions = 32, .top1_agree = 1};
+    bool ignores_flags = false;                    // B's flags change nothing that runs
+    std::function<std::string(int call)> failure;  // outcome of the n-th measure, "" = ok
+};
+
+class FakeExecutor : public Executor {
+public:
+    FakeExecutor(const Spec& spec, FakeWorld world)
+        : spec_(&spec), world_(std::move(world)), random_(world_.seed) {}
+
+    protocol::OpenReply open() override;
+    protocol::CorrectnessReply correctness() override { return world_.correctness; }
+    Measured measure(const MeasureRequest& request) override;
+    protocol::ProfileReply profile() override { return {}; }
+
+    int measured = 0;
+
+private:
+    double next_latency(double scale);
+
+    const Spec* spec_;
+    FakeWorld world_;
+    std::mt19937_64 random_;
+    double drift_ = 0;
+};
+
+struct FakeSink : SampleSink {
+    void put_pair(const Pair& pair) override { pairs.push_back(pair); }
+    void put_applied(const protocol::OpenReply& reply) override { applied.push_back(reply); }
+    void put_correctness(const protocol::CorrectnessReply& reply) override {
+        correctness.push_back(reply);
+    }
+    void put_correctness_failure(const std::string& how) override { failure = how; }
+    void put_profile(const protocol::ProfileReply&) override {}
+
+    std::vector<Pair> pairs;
+    std::vector<protocol::OpenReply> applied;
+    std::vector<protocol::CorrectnessReply> correctness;
+    std::string failure;
+};
+
+}  // namespace steady

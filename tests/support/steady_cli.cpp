@@ -1,0 +1,98 @@
+// fork and exec with a clean environment: the developer's own STEADY_* settings must not leak in.
+#include "tests/support/steady_cli.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+
+namespace steady {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string slurp(const fs::path& path) {
+    std::ifstream in(path, std::ios::binary);
+    std::stringstream text;
+    text << in.rdbuf();
+    return text.str();
+}
+
+fs::path temporary_folder(const char* pattern) {
+    std::string path = (fs::temp_directory_path() / pattern).string();
+    if (::mkdtemp(path.data()) == nullptr) throw std::runtime_error("mkdtemp " + path);
+    ::chmod(path.c_str(), 0755);
+    return path;
+}
+
+pid_t launch(const fs::path& root, const fs::path& state, const std::vector<std::string>& arguments,
+             const std::string& out, const std::string& err) {
+    std::vector<std::string> argv = {STEADY_BIN_DIR "/steady"};
+    argv.insert(argv.end(), arguments.begin(), arguments.end());
+    const std::vector<std::string> env = {"PATH=/usr/local/bin:/usr/bin:/bin",
+                                          "HOME=" + state.string(),
+                                          "LANG=C.UTF-8",
+                                          "STEADY_ROOT=" + root.string(),
+                                          "STEADY_STATE_DIR=" + state.string(),
+                                          "STEADY_MODELS=" STEADY_SOURCE_DIR "/tests/data/models"};
+    const pid_t pid = ::fork();
+    if (pid != 0) return pid;
+    ::setpgid(0, 0);
+    ::dup2(::open("/dev/null", O_RDONLY), 0);
+    ::dup2(::open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644), 1);
+    ::dup2(::open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644), 2);
+    if (::chdir(root.c_str()) != 0) ::_exit(126);
+    std::vector<char*> words, settings;
+    for (std::string& word : argv) words.push_back(word.data());
+    std::vector<std::string> copies = env;
+    for (std::string& setting : copies) settings.push_back(setting.data());
+    words.push_back(nullptr);
+    settings.push_back(nullptr);
+    ::execve(words[0], words.data(), settings.data());
+    ::_exit(127);
+}
+
+}  // namespace
+
+SteadyCli::SteadyCli()
+    : root_(temporary_folder("steady-root-XXXXXX")),
+      state_(temporary_folder("steady-state-XXXXXX")) {
+    fs::create_directories(root_ / "journal");
+    fs::create_directories(root_ / "experiments");
+    fs::copy(fs::path(STEADY_SOURCE_DIR) / "experiments/workloads", root_ / "experiments/workloads",
+             fs::copy_options::recursive);
+}
+
+SteadyCli::~SteadyCli() {
+    run({"db", "stop"});
+    std::error_code ignored;
+    fs::remove_all(root_, ignored);
+    fs::remove_all(state_, ignored);
+}
+
+CliResult SteadyCli::run(const std::vector<std::string>& arguments) const {
+    const fs::path out = root_ / ".out", err = root_ / ".err";
+    const pid_t pid = launch(root_, state_, arguments, out.string(), err.string());
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    CliResult result;
+    result.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    result.out = slurp(out);
+    result.err = slurp(err);
+    return result;
+}
+
+pid_t SteadyCli::start(const std::vector<std::string>& arguments) const {
+    return launch(root_, state_, arguments, "/dev/null", (root_ / ".started.err").string());
+}
+
+std::string SteadyCli::experiment(const std::string& id, nlohmann::json spec) const {
+    spec["id"] = id;
+    const fs::path path = root_ / "experiments" / (id + ".json");
+    std::ofstream(path) << spec.dump(2);
+    return path.string();
+}
+
+}  // namespace steady

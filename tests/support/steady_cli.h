@@ -1,0 +1,42 @@
+// Runs the real `steady` as a user would: real processes, a real private database, a project folder
+// and a state folder of its own, thrown away afterwards.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/support/small_experiment.h"
+
+namespace steady {
+
+struct CliResult {
+    int code = -1;  // exit code, or 128 + signal
+    std::string out, err;
+    nlohmann::json json() const { return nlohmann::json::parse(out, nullptr, false); }
+};
+
+class SteadyCli {
+public:
+    SteadyCli();   // project root with experiments/workloads and journal, empty database
+    ~SteadyCli();  // stops the database and removes both folders
+    SteadyCli(const SteadyCli&) = delete;
+    SteadyCli& operator=(const SteadyCli&) = delete;
+
+    CliResult run(const std::vector<std::string>& arguments) const;
+    pid_t start(const std::vector<std::string>& arguments) const;  // output thrown away
+
+    // Writes <root>/experiments/<id>.json from a JSON value, its id set, and returns the path.
+    std::string experiment(const std::string& id, nlohmann::json spec) const;
+
+    const std::filesystem::path& root() const { return root_; }
+    const std::filesystem::path& state() const { return state_; }
+
+private:
+    std::filesystem::path root_, state_;
+};
+
+}  // namespace steady
