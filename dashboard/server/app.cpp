@@ -122,9 +122,36 @@ std::optional<Response> App::quick(Request& request) {
     }
     if (auto refused = check_write(request)) return done(std::move(*refused));
     if (match.shell) return done(shell_page());
-    if (!match.route->quick) return std::nullopt;
+    if (!match.route->quick) {
+        auto known = recall(request);
+        return known ? done(std::move(*known)) : std::nullopt;
+    }
     Context context{nullptr, *this, {}};
     return done(call(*match.route, request, context));
+}
+
+// Many readers of one page cost the database one question. Never for reads that need a token.
+std::optional<Response> App::recall(const Request& request) {
+    if (options.reads_need_token || request.method == "POST") return std::nullopt;
+    const std::lock_guard lock(mutex_);
+    const auto found = shared_.find(request.target);
+    if (found == shared_.end()) return std::nullopt;
+    if (found->second.until < std::chrono::steady_clock::now()) return std::nullopt;
+    return found->second.response;
+}
+
+void App::remember(const Request& request, const Response& response) {
+    constexpr std::size_t kMostBytes = 16 * 1024 * 1024;
+    if (options.reads_need_token || response.status != 200 || response.follow) return;
+    const std::lock_guard lock(mutex_);
+    if (shared_bytes_ + response.body.size() > kMostBytes) {
+        shared_.clear();
+        shared_bytes_ = 0;
+    }
+    Shared& place = shared_[request.target];
+    shared_bytes_ += response.body.size() - place.response.body.size();
+    place = {response,
+             std::chrono::steady_clock::now() + std::chrono::milliseconds(response.share_ms)};
 }
 
 Response App::work(const Request& request, Source* source) {
@@ -139,6 +166,7 @@ Response App::work(const Request& request, Source* source) {
         auto refused = check_scope(copy, *match.route, options, context);
         if (refused && request.method == "POST") ++traffic.refused_writes;
         response = refused ? std::move(*refused) : call(*match.route, copy, context);
+        if (response.share_ms > 0) remember(copy, response);
     }
     traffic.count(response.status, std::chrono::duration_cast<std::chrono::microseconds>(
                                        std::chrono::steady_clock::now() - begin));

@@ -96,7 +96,16 @@ struct App {
     bool may_submit(const std::string& token_sha);
 
 private:
+    struct Shared {
+        Response response;
+        std::chrono::steady_clock::time_point until;
+    };
+    std::optional<Response> recall(const Request& request);
+    void remember(const Request& request, const Response& response);
+
     std::mutex mutex_;
+    std::map<std::string, Shared> shared_;  // by target; open reads only
+    std::size_t shared_bytes_ = 0;
     std::map<std::string, std::vector<std::chrono::steady_clock::time_point>> submits_;
 };
 

@@ -24,6 +24,8 @@ json side_json(const Record& record) {
     return out;
 }
 
+int share_ms(const Record& record) { return record.analysis ? kShareDecided_ms : kShareLists_ms; }
+
 // What forbids a comparison of numbers across two runs: another machine in all but name.
 std::vector<std::string> unlike(const Fingerprint& a, const Fingerprint& b) {
     std::vector<std::string> out;
@@ -82,7 +84,7 @@ Response no_such_experiment(const Request& request) {
 Response get_experiment(const Request& request, Context& context) {
     const auto record = find_record(request, context);
     if (!record) return no_such_experiment(request);
-    if (request.format != "md") return json_response(experiment_json(*record));
+    if (request.format != "md") return shared_json(experiment_json(*record), share_ms(*record));
     if (!record->analysis) return error_response(404, "no entry before a verdict");
     const auto text = context.source->entry(slug_of(record->decided_at, record->id));
     if (!text) return error_response(404, "no entry");
@@ -100,7 +102,8 @@ Response get_record(const Request& request, Context& context) {
 
 Response get_pairs(const Request& request, Context& context) {
     const auto record = find_record(request, context);
-    return record ? json_response(pairs_json(*record)) : no_such_experiment(request);
+    if (!record) return no_such_experiment(request);
+    return shared_json(pairs_json(*record), share_ms(*record));
 }
 
 // A stream says only what is new; an answer without news is empty and costs the reader nothing.

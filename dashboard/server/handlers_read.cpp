@@ -83,25 +83,32 @@ Response json_response(const json& document, int status) {
     return response;
 }
 
+Response shared_json(const json& document, int share_ms) {
+    Response response = json_response(document);
+    response.share_ms = share_ms;
+    return response;
+}
+
 Response get_overview(const Request& request, Context& context) {
     Source& source = *context.source;
     json out = page_json(source.list(list_query(request)));
     out["queue"] = queue_json(source.queue());
     out["hosts"] = hosts_json(source.hosts());
-    return json_response(out);
+    return shared_json(out, kShareLists_ms);
 }
 
 Response get_experiments(const Request& request, Context& context) {
-    return json_response(page_json(context.source->list(list_query(request))));
+    return shared_json(page_json(context.source->list(list_query(request))), kShareLists_ms);
 }
 
 Response get_queue(const Request&, Context& context) {
-    return json_response({{"queue", queue_json(context.source->queue())},
-                          {"hosts", hosts_json(context.source->hosts())}});
+    return shared_json({{"queue", queue_json(context.source->queue())},
+                        {"hosts", hosts_json(context.source->hosts())}},
+                       kShareLists_ms);
 }
 
 Response get_hosts(const Request&, Context& context) {
-    return json_response({{"hosts", hosts_json(context.source->hosts())}});
+    return shared_json({{"hosts", hosts_json(context.source->hosts())}}, kShareLists_ms);
 }
 
 Response get_kernels(const Request&, Context& context) {
@@ -119,7 +126,7 @@ Response get_kernels(const Request&, Context& context) {
                         {"ns_per_token", row.ns_per_token},
                         {"bytes_per_token", row.bytes_per_token}});
     }
-    return json_response({{"rows", std::move(rows)}});
+    return shared_json({{"rows", std::move(rows)}}, kShareLists_ms);
 }
 
 Response get_owners(const Request&, Context& context) {
@@ -133,20 +140,21 @@ Response get_owners(const Request&, Context& context) {
                         {"above", row.above},
                         {"below", row.below}});
     }
-    return json_response({{"rows", std::move(rows)}});
+    return shared_json({{"rows", std::move(rows)}}, kShareLists_ms);
 }
 
 Response get_journal(const Request& request, Context& context) {
     const int limit = static_cast<int>(number_in(request, "limit", 1, 500, 100));
     const std::string words = query(request, "q").substr(0, 200);
-    return json_response({{"rows", journal_json(context.source->journal(words, limit))}});
+    return shared_json({{"rows", journal_json(context.source->journal(words, limit))}},
+                       kShareLists_ms);
 }
 
 Response get_tried(const Request& request, Context& context) {
     page::ListQuery wanted;
     wanted.text = query(request, "q").substr(0, 200);
     wanted.limit = 100;
-    return json_response(page_json(context.source->list(wanted)));
+    return shared_json(page_json(context.source->list(wanted)), kShareLists_ms);
 }
 
 }  // namespace steady::web

@@ -12,7 +12,8 @@
 #include "runner/edges/files.h"
 
 namespace steady {
-std::span<const EmbeddedFile> web_assets();  // made by steady_embed()
+std::span<const EmbeddedFile> web_assets();     // made by steady_embed()
+std::span<const EmbeddedFile> schema_assets();  // likewise
 }  // namespace steady
 
 namespace steady::web {
@@ -29,9 +30,11 @@ std::string asset_type(std::string_view name) {
 
 std::map<std::string_view, Asset> load_assets() {
     std::map<std::string_view, Asset> assets;
-    for (const EmbeddedFile& file : web_assets()) {
-        assets[file.name] = Asset{file.name, file.bytes, asset_type(file.name),
-                                  fmt::format("\"{}\"", sha256_hex(file.bytes).substr(0, 20))};
+    for (const auto& files : {web_assets(), schema_assets()}) {
+        for (const EmbeddedFile& file : files) {
+            assets[file.name] = Asset{file.name, file.bytes, asset_type(file.name),
+                                      fmt::format("\"{}\"", sha256_hex(file.bytes).substr(0, 20))};
+        }
     }
     return assets;
 }

@@ -6,6 +6,7 @@
 #include "dashboard/server/assets.h"
 #include "dashboard/server/handlers.h"
 #include "engine/protocol/error.h"
+#include "runner/pipeline/plan.h"
 #include "runner/pipeline/spec.h"
 
 namespace steady::web {
@@ -40,6 +41,11 @@ json preview_json(const Spec& spec) {
                          {"op", gate.op}});
     }
     const Gate* decides = deciding_gate(spec);
+    const Plan plan = make_plan(spec, {});
+    std::string tried;  // what to look for in the journal: the last part of the first changed path
+    if (!plan.difference.empty()) {
+        tried = plan.difference[0].substr(plan.difference[0].rfind('.') + 1);
+    }
     return {{"id", spec.id},
             {"sha256", spec.sha256},
             {"owner", spec.owner},
@@ -48,6 +54,9 @@ json preview_json(const Spec& spec) {
             {"model", spec.subject.model},
             {"threads", spec.subject.threads},
             {"expect_diff", spec.expect_diff},
+            {"undeclared", plan.undeclared},
+            {"missing", plan.missing},
+            {"tried", tried},
             {"mode", name(spec.schedule.mode)},
             {"pairs_max", spec.schedule.pairs_max},
             {"aa_pairs", spec.schedule.aa_pairs},

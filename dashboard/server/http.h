@@ -32,6 +32,7 @@ struct Response {
     std::string body;
     std::vector<std::pair<std::string, std::string>> headers;
     bool close = false;  // the connection ends after this response
+    int share_ms = 0;    // for so long others may get this very answer, without asking again
     // Set on an event stream: body is what to send now, and this request is asked again after a
     // while for what comes next. Absent in an answer to it: the stream ends.
     std::shared_ptr<Request> follow;

@@ -99,7 +99,7 @@ const std::vector<Route>& routes() {
         {"GET", "/x/{id}", "page,json,md", Scope::read, false, get_experiment, "One experiment: verdict, hypothesis, gates, checks, environment, attempts; .md is its entry", {}},
         {"GET", "/x/{id}/pairs", "page,json", Scope::read, false, get_pairs, "Every pair: order, values, d, discarded and why", {}},
         {"GET", "/x/{id}/record", "json", Scope::read, false, get_record, "The complete record with all samples", {}},
-        {"GET", "/x/{id}/figure/{name}", "svg", Scope::read, false, get_figure, "A figure: interval, pairs, evidence or profile; readable on light and dark", {}},
+        {"GET", "/x/{id}/figure/{name}", "svg", Scope::read, false, get_figure, "A figure: intervals, pairs or profile; readable on light and dark", {}},
         {"GET", "/x/{id}/events", "html,json", Scope::read, false, get_events, "What happened since pair N: JSON, or a stream when text/event-stream is accepted", {{"since", "number of pairs already known"}}},
         {"GET", "/compare/{pair}", "page,json", Scope::read, false, get_compare, "Two experiments A...B side by side, with the difference of their environments", {}},
         {"GET", "/j", "page,json", Scope::read, false, get_journal, "Journal entries, newest first", {{"q", "words; rejected ideas are searched too"}, {"limit", "1 to 500, default 100"}}},

@@ -2,16 +2,10 @@
 // the database refuses everything else.
 #include "dashboard/server/source_store.h"
 
-#include <sys/random.h>
-
 #include <functional>
 
-#if __has_include("runner/pipeline/entry.h")
 #include "runner/pipeline/entry.h"
-#endif
-#if __has_include("runner/pipeline/schedule.h")
-#include "runner/pipeline/schedule.h"
-#endif
+#include "runner/queue/submit.h"
 #include "runner/storage/store.h"
 
 namespace steady::web {
@@ -68,11 +62,7 @@ std::optional<std::string> resolve(Link& link, const std::string& id) {
 std::optional<Record> record(Link& link, const std::string& id) {
     const auto name = resolve(link, id);
     if (!name) return std::nullopt;
-#if __has_include("runner/storage/store_record.cpp")
     return ask([&] { return link.store.load_record(*name); });
-#else
-    return std::nullopt;
-#endif
 }
 
 // Slugs are <day>-<id>; the entry is rendered from the record, so it cannot differ from it.
@@ -80,30 +70,14 @@ std::optional<std::string> entry(Link& link, const std::string& slug) {
     if (slug.size() < 12) return std::nullopt;
     const auto found = record(link, slug.substr(11));
     if (!found || !found->analysis) return std::nullopt;
-#if __has_include("runner/pipeline/entry.h")
     return render(*found);
-#else
-    return std::nullopt;
-#endif
-}
-
-std::uint64_t drawn_seed() {
-    std::uint64_t seed = 0;
-    if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed)) {
-        throw Error("no random seed from the system", kExitInternal);
-    }
-    return seed;
 }
 
 Submitted submit(Link& link, const Spec& spec, int priority) {
-    Submission submission;
-    submission.spec = &spec;
-    submission.seed = spec.schedule.seed ? *spec.schedule.seed : drawn_seed();
-#if __has_include("runner/pipeline/schedule.h")
-    submission.plan = make_schedule(spec, make_plan(spec, {}), submission.seed);
-#endif
-    submission.priority = priority;
-    const steady::Submitted done = ask([&] { return link.store.submit(submission); });
+    SubmitOptions options;
+    options.priority = priority;
+    const steady::Submitted done =
+        ask([&] { return submit_experiment(link.store, spec, options); });
     return {done.id, done.state, done.created};
 }
 

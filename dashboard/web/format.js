@@ -33,7 +33,7 @@ export function duration(seconds) {
   if (!(seconds > 0)) return '\u2013';
   if (seconds < 90) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
   if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
-  if (seconds < 172800) return `${(seconds / 3600).toFixed(1)} h`;
+  if (seconds < 172800) return `${(seconds / 3600).toFixed(seconds < 36000 ? 1 : 0)} h`;
   return `${Math.round(seconds / 86400)} d`;
 }
 

@@ -16,7 +16,8 @@ function picture(base, alt) {
   return image;
 }
 
-export function figure(id, name, caption) {
+// `what` is read aloud; the figure itself carries its title.
+export function figure(id, name, what) {
   const base = `/x/${encodeURIComponent(id)}/figure/${name}.svg`;
-  return h('figure', { class: 'figure' }, h('a', { href: base, title: 'Open the figure alone' }, picture(base, caption)), h('figcaption', null, caption));
+  return h('figure', { class: 'figure' }, h('a', { href: base, title: 'Open the figure alone' }, picture(base, what)));
 }

@@ -8,6 +8,7 @@ import { badge, command, copyButton, effect, empty, experimentLink, facts, folde
 import { profileSection } from './experiment_profile.js';
 
 const LEVELS = ['correctness', 'micro', 'block', 'model'];
+const STOPS = { early_e: 'Stopped early: the evidence had reached its bound.', cap: 'Ended at the largest number of pairs.', final: 'Decided by the final look.' };
 const OUTCOMES = { pass: '✓', fail: '✕', open: '~', advice: 'i', skipped: '–', planned: '…', pending: '…' };
 
 // Levels that contradict each other are the reason why only the model decides: said aloud.
@@ -74,7 +75,7 @@ function hypothesis(data) {
     h('p', null, asked.because ? ['Because ', asked.because, '.'] : ''),
     predict ? h('div', { class: 'prediction' },
       h('p', null, 'Predicted before the first pair: ', h('strong', null, `${percent(predict[0], 1)} to ${percent(predict[1], 1)}`),
-        result?.prediction ? [' — the result is ', h('strong', null, words(result.prediction)), result.prediction === 'inside' ? ' the range.' : result.prediction === 'no_answer' ? '.' : ' it.'] : ''),
+        result?.prediction ? [' — the result is ', h('strong', null, result.prediction === 'no_answer' ? 'no answer' : `${words(result.prediction)} the range`), '.'] : ''),
       result ? intervalBar(shown, commonScale([{ effect: result.effect, interval: [...predict, ...(result.interval ?? [])] }]), 'Result against prediction') : null) : null);
 }
 
@@ -102,7 +103,7 @@ function rung(gate, scale) {
 
 function ladder(data) {
   const gates = data.analysis?.gates?.length ? data.analysis.gates : data.planned;
-  const scale = commonScale(gates);
+  const scale = commonScale(gates.filter((gate) => gate.level === 'model').length ? gates.filter((gate) => gate.level === 'model') : gates);
   return section('Gates', h('ol', { class: 'ladder' }, LEVELS.filter((level) => gates.some((gate) => gate.level === level)).map((level) =>
     h('li', null, h('h3', null, level), h('ol', null, gates.filter((gate) => gate.level === level).map((gate) => rung(gate, scale)))))));
 }
@@ -119,10 +120,9 @@ function evidence(data) {
   if (!data.analysis || !data.analysis.pairs) return null;
   const band = data.analysis.aa_band;
   return section('Evidence', h('div', { class: 'figures' },
-    figure(data.id, 'interval', 'The interval, and what A against A showed on the same machine'),
-    figure(data.id, 'pairs', 'Every pair in the order measured, and the interval as it narrowed'),
-    figure(data.id, 'evidence', 'Evidence over pairs')),
-  h('p', { class: 'dim small' }, `A against A: ${interval(band) || 'not measured'}. Spread of a pair: ${percent(data.analysis.sigma_d, 3).replace('+', '')}. Stopped: ${words(data.analysis.why) || '–'}.`));
+    figure(data.id, 'intervals', 'Intervals of the gates, and what A against A showed on the same machine'),
+    figure(data.id, 'pairs', 'Every pair in the order measured, the interval as it narrowed, the evidence over pairs')),
+  h('p', { class: 'dim small' }, `A against A: ${interval(band) || 'not measured'}. Spread of a pair: ${percent(data.analysis.sigma_d, 3).replace('+', '')}. ${STOPS[data.analysis.why] ?? words(data.analysis.why)}`));
 }
 
 function checks(data) {

@@ -26,17 +26,15 @@ export function timeLeft(row) {
   return left > 0 ? `at most ${duration(left)} left` : '';
 }
 
-export function runningCard(row) {
-  const so_far = row.progress ?? {};
-  return h('article', { class: 'card running' },
-    h('header', null, badge('', row.state), experimentLink(row.id)),
-    h('p', { class: 'claim' }, row.claim),
-    h('div', { class: 'live-line' },
-      so_far.effect === undefined || so_far.effect === null ? null : [effect(so_far), intervalBar(so_far, commonScale([so_far]), 'so far')]),
-    progressBar(row.pairs_done, row.pairs_max, `pairs of ${row.id}`),
-    h('p', { class: 'dim' }, `pair ${row.pairs_done} of at most ${row.pairs_max}`,
-      timeLeft(row) ? ` · ${timeLeft(row)}` : '', ` · ${row.host || 'no host yet'} · ${row.owner}`,
-      row.cancel_asked ? ' · stopping' : ''));
+export function runningRow(row) {
+  const soFar = row.progress ?? {};
+  const known = Number.isFinite(soFar.effect);
+  return h('article', { class: 'run' },
+    h('div', null, h('p', { class: 'claim' }, badge('', row.state), ' ', experimentLink(row.id, row.claim)),
+      h('p', { class: 'dim small' }, row.id, ' · ', row.owner, ` · ${row.host || 'no host yet'}`, row.cancel_asked ? ' · stopping' : '')),
+    h('div', { class: 'live-line' }, known ? [effect(soFar), intervalBar(soFar, commonScale([soFar]), 'so far')] : h('span', { class: 'dim' }, 'no interval yet')),
+    h('div', null, progressBar(row.pairs_done, row.pairs_max, `pairs of ${row.id}`),
+      h('p', { class: 'dim small' }, `pair ${row.pairs_done} of at most ${row.pairs_max}`, timeLeft(row) ? ` · ${timeLeft(row)}` : '')));
 }
 
 function chips(query) {
@@ -77,15 +75,16 @@ function verdictTable(rows) {
     { head: 'Effect', number: true, cell: (row) => effect(row) },
     { head: percent(-scale, 0) + ' … ' + percent(scale, 0), cell: (row) => intervalBar(row, scale) },
     { head: 'Metric', cell: (row) => h('code', null, row.metric || '\u2013') },
-    { head: 'Machine', class: 'dim', cell: (row) => row.host || '\u2013' },
-    { head: 'Decided', class: 'dim', cell: (row) => time(row.decided_at || row.submitted_at) },
+    { head: 'Machine', class: 'dim nowrap', cell: (row) => row.host || '\u2013' },
+    { head: 'Decided', class: 'dim nowrap', cell: (row) => time(row.decided_at || row.submitted_at) },
   ], rows, { class: 'verdicts', label: 'Experiments, newest first', focusable: false });
 }
 
-function aside(data) {
+function strip(data) {
   const waiting = data.queue.filter((row) => row.state === 'queued');
-  return h('p', { class: 'dim' },
-    h('a', { href: '/q' }, waiting.length === 1 ? '1 experiment waits' : `${waiting.length} experiments wait`),
+  const running = data.queue.some((row) => row.state === 'running');
+  return h('p', { class: 'dim strip' }, running ? '' : 'Nothing runs · ',
+    h('a', { href: '/q' }, waiting.length === 1 ? '1 waits' : `${waiting.length || 'none'} wait`),
     ' · ', h('a', { href: '/hosts' }, data.hosts.length === 1 ? '1 machine' : `${data.hosts.length} machines`),
     data.hosts.slice(0, 3).flatMap((host) => host.noise.slice(0, 1).map((noise) =>
       ` · ${host.name.slice(0, 12)}: own noise ${percent(noise.sigma_d).replace('+', '')} (${noise.metric})`)));
@@ -102,17 +101,18 @@ export default {
   },
   draw: (data, params, query) => {
     const running = data.queue.filter((row) => row.state === 'running');
-    const rows = data.rows.filter((row) => row.state !== 'running');
+    // What has no answer yet stands in the strip above, unless it is asked for.
+    const rows = query.get('state') ? data.rows : data.rows.filter((row) => !['running', 'queued'].includes(row.state));
     return h('div', null,
       h('h1', { class: 'quiet-title' }, 'Verdicts'),
-      running.length ? h('section', { 'aria-label': 'Running now', class: 'cards' }, running.map(runningCard)) : null,
+      running.length ? h('section', { 'aria-label': 'Running now', class: 'now' }, running.map(runningRow)) : null,
+      strip(data),
       filterBar(query),
       rows.length ? verdictTable(rows) : empty(
         [...query.keys()].length ? 'Nothing matches these filters. ' : 'No experiment yet. ',
         [...query.keys()].length ? h('a', { href: '/' }, 'Show all') : ['Start with ', h('code', null, './steady demo'), ' or ', h('a', { href: '/submit' }, 'submit one'), '.']),
       h('nav', { class: 'pager', 'aria-label': 'Older and newer' },
         query.get('before') ? h('a', { href: address(query, { before: '' }) }, '← Newest') : null,
-        data.next ? h('a', { href: address(query, { before: data.next }) }, 'Older →') : null),
-      aside(data));
+        data.next ? h('a', { href: address(query, { before: data.next }) }, 'Older →') : null));
   },
 };

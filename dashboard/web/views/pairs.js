@@ -33,7 +33,7 @@ export default {
     return h('div', null,
       h('p', { class: 'crumbs' }, h('a', { href: '/' }, 'Verdicts'), ' / ', experimentLink(data.id), ' / pairs'),
       h('h1', null, 'Pairs'),
-      data.d.length ? h('div', { class: 'figures' }, figure(data.id, 'pairs', 'Effect of each pair in the order measured'), figure(data.id, 'evidence', 'Evidence over pairs')) : null,
+      data.d.length ? h('div', { class: 'figures' }, figure(data.id, 'pairs', 'Effect of each pair in the order measured, and the evidence over pairs')) : null,
       h('div', { class: 'chips', role: 'group', 'aria-label': 'Raw metric' }, kinds.map((kind) => h('a', { href: `?metric=${encodeURIComponent(kind)}`, class: kind === metric ? 'on' : null, 'aria-current': kind === metric ? 'true' : null }, kind))),
       section('Measured', table([
         { head: 'Pair', number: true, cell: (row) => `${row.number}${row.attempt ? ` (try ${row.attempt + 1})` : ''}` },

@@ -2,7 +2,7 @@
 import { get, post, token } from '../api.js';
 import { h } from '../dom.js';
 import { empty, experimentLink, section, table, time } from '../parts.js';
-import { runningCard } from './overview.js';
+import { runningRow } from './overview.js';
 
 function cancelButton(row) {
   if (!token()) return '';
@@ -28,7 +28,7 @@ export default {
     const waiting = data.queue.filter((row) => row.state === 'queued');
     return h('div', null,
       h('h1', null, 'Queue'),
-      section('Running', running.length ? h('div', { class: 'cards' }, running.map(runningCard)) : empty('Nothing runs.')),
+      section('Running', running.length ? h('div', null, running.map(runningRow)) : empty('Nothing runs.')),
       section('Waiting', waiting.length ? table([
         { head: 'Place', number: true, cell: (row) => waiting.indexOf(row) + 1 },
         { head: 'Question', class: 'wide', cell: (row) => [h('div', { class: 'claim' }, experimentLink(row.id, row.claim)), h('div', { class: 'dim small' }, row.id, ' · ', row.owner)] },

@@ -44,10 +44,11 @@ function showErrors(box, reply, area) {
 function showPlan(box, reply) {
   const { plan } = reply;
   append(replace(box, h('h2', null, 'What would run')), [
+    plan.undeclared?.length ? h('p', { class: 'note' }, `The arms also differ in ${plan.undeclared.join(', ')}, which expect_diff does not name: the verdict would be invalid.`) : null,
+    plan.missing?.length ? h('p', { class: 'note' }, `expect_diff names ${plan.missing.join(', ')}, but the arms do not differ there.`) : null,
     reply.warnings.map((warning) => h('p', { class: 'note' }, warning)),
     facts([['Claim', plan.claim], ['Model', plan.model], ['Mode', plan.mode.replace('_', ' ')], ['Pairs', `at most ${plan.pairs_max}, and ${plan.aa_pairs} of A against A`],
-      ['Tokens per pair and arm', String(plan.tokens_per_pair)], ['Arms may differ in', plan.expect_diff.join(', ') || 'nothing'], ['Decided by', plan.decides ?? 'nothing: at best inconclusive'],
-      ['Detectable', plan.detectable ?? '']]),
+      ['Tokens per pair and arm', String(plan.tokens_per_pair)], ['Arms may differ in', plan.expect_diff.join(', ') || 'nothing'], ['Decided by', plan.decides ?? 'nothing: at best inconclusive']]),
     table([{ head: 'Gate', cell: (row) => row.id }, { head: 'Level', cell: (row) => row.level }, { head: 'Role', cell: (row) => row.role }, { head: 'Metric', cell: (row) => h('code', null, [row.metric, row.op].filter(Boolean).join(' ')) }], plan.gates, { label: 'Planned gates' }),
     plan.tried ? h('p', null, h('a', { href: `/j?q=${encodeURIComponent(plan.tried)}` }, `Search the journal for ${plan.tried}`)) : null,
   ]);
@@ -98,7 +99,7 @@ export default {
     } },
     h('div', { class: 'editor' }, h('label', { for: 'spec' }, 'Experiment file ', h('span', { class: 'dim' }, '(JSON; // comments allowed) · '), h('a', { href: '/submit.json' }, 'schema')), area),
     h('div', { class: 'side' }, result,
-      h('label', { for: 'token' }, 'Token with scope submit', h('span', { class: 'dim small' }, ' kept in this tab only')), key, button, said));
+      h('label', { for: 'token' }, 'Token with scope submit, kept in this tab only'), key, button, said));
     queueMicrotask(check);
     return h('div', null, h('h1', null, 'Submit an experiment'), form);
   },

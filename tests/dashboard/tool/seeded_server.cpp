@@ -1,5 +1,7 @@
 // A server with made-up experiments, for looking at the page, for the browser tests and for load.
-// Usage: seeded_server URL [--experiments N] [--samples M] [--port P] [--token SCOPE=TEXT …] [--no-serve]
+// Usage: seeded_server URL|private:DIR [--experiments N] [--samples M] [--port P] [--token
+// SCOPE=TEXT …]
+// [--no-serve]
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -8,6 +10,7 @@
 #include "dashboard/server/serve.h"
 #include "runner/edges/files.h"
 #include "runner/storage/migrate.h"
+#include "runner/storage/private_cluster.h"
 #include "runner/storage/seed_records.h"
 #include "runner/storage/store.h"
 
@@ -17,12 +20,19 @@ struct Options {
     steady::SeedOptions seed;
     steady::ServeOptions serve;
     std::vector<std::string> tokens;
+    std::string private_dir;  // of a database cluster of our own, stopped at the end
     bool serve_after = true;
 };
 
 Options parse(int argc, char** argv) {
     Options options;
-    options.seed.url = options.serve.database_url = argv[1];
+    const std::string where = argv[1];
+    constexpr std::string_view kPrivate = "private:";
+    if (where.starts_with(kPrivate)) options.private_dir = where.substr(kPrivate.size());
+    options.seed.url = options.private_dir.empty()
+                           ? where
+                           : steady::private_cluster_url({.base_dir = options.private_dir});
+    options.serve.database_url = options.seed.url;
     options.serve.port = 0;
     for (int i = 2; i < argc; ++i) {
         const std::string flag = argv[i];
@@ -61,7 +71,9 @@ int main(int argc, char** argv) {
                                 .created_at = {},
                                 .expires_at = {}});
         }
-        return options.serve_after ? steady::serve(options.serve) : 0;
+        const int code = options.serve_after ? steady::serve(options.serve) : 0;
+        if (!options.private_dir.empty()) steady::stop_private_cluster(options.private_dir);
+        return code;
     } catch (const std::exception& error) {
         fmt::print(stderr, "{}\n", error.what());
         return 1;
