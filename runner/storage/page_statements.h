@@ -9,20 +9,22 @@ namespace steady::sql {
 
 inline constexpr const char* kPageColumns =
     "e.exp_id, e.name, e.spec ->> 'owner', e.spec #>> '{hypothesis,claim}', "
-    "e.spec #>> '{subject,model}', j.state, v.outcome, v.reason, v.analysis ->> 'sentence', "
-    "v.analysis ->> 'metric', coalesce(h.name, p.name), v.analysis ->> 'prediction', "
-    "v.analysis ->> 'effect', v.analysis -> 'interval', v.analysis ->> 'pairs', "
+    "e.spec #>> '{subject,model}', j.state, v.outcome, v.reason, a.sentence, "
+    "a.metric, coalesce(h.name, p.name), a.prediction, a.effect, a.interval, a.pairs, "
     "e.spec #>> '{schedule,pairs,max}', " STEADY_ISO("e.submitted_at") ", " STEADY_ISO("v.at") ", "
     "j.note, (select body from steady.journal b where b.job_id = j.job_id and b.kind = 'path') ";
 
 inline constexpr const char* kPageTables =
     "from steady.experiment e join steady.job j using (exp_id) "
     "left join steady.verdict v using (job_id) left join steady.host h on h.host_id = j.host_id "
-    "left join steady.host p on p.host_id = j.pin_host ";
+    "left join steady.host p on p.host_id = j.pin_host "
+    // One pass over the document instead of one per field.
+    "left join lateral jsonb_to_record(v.analysis) as a(sentence text, metric text, "
+    "prediction text, effect text, interval jsonb, pairs text) on true ";
 
 inline constexpr const char* kPageFilters =
     "where ($1 = '' or v.outcome = $1) and ($2 = '' or j.state::text = $2) "
-    "and ($3 = '' or e.spec ->> 'owner' = $3) and ($4 = '' or v.analysis ->> 'metric' = $4) "
+    "and ($3 = '' or e.spec ->> 'owner' = $3) and ($4 = '' or a.metric = $4) "
     "and ($5 = '' or coalesce(h.name, p.name) = $5) "
     "and ($6 = '' or to_tsvector('simple', e.spec_text) @@ to_tsquery('simple', $6)) "
     "and ($7 = 0 or e.exp_id < $7) order by e.exp_id desc limit $8";

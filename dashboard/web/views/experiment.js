@@ -157,7 +157,7 @@ function attempts(data) {
       { head: 'No', number: true, cell: (row) => row.epoch }, { head: 'Machine', cell: (row) => row.host },
       { head: 'Began', class: 'dim', cell: (row) => time(row.began) }, { head: 'Ended', class: 'dim', cell: (row) => (row.ended ? time(row.ended) : '–') },
       { head: 'How', cell: (row) => row.how || 'running' },
-    ], data.attempts, { label: 'Attempts' }) : empty('Not begun.'),
+    ], data.attempts, { label: 'Attempts in order' }) : empty('Not begun.'),
     earlier.length ? h('p', null, 'Asked before: ', earlier.map((id, i) => [i ? ', ' : '', experimentLink(id), ' (', h('a', { href: `/compare/${id}...${data.id}` }, 'compare'), ')'])) :
       h('p', { class: 'dim' }, 'This question was not asked before.'),
     data.spec.retry_if ? h('p', null, 'Worth another try when ', data.spec.retry_if, '.') : null);
