@@ -7,6 +7,9 @@
 //   duet         → latencies of one pair, arms alternating in one process
 //   profile      → time per op and variant, each arm
 //   quit         → the process ends with exit code 0
+//
+// On the line, "type" names the request (open, correctness, duet, profile, quit) and its reply
+// ("error" for ErrorReply); the other keys are the struct's fields.
 #pragma once
 
 #include <cstdint>
@@ -134,6 +137,14 @@ struct ProfileReply {
     std::map<std::string, std::vector<ProfileRow>> arms;
     std::map<std::string, double> launches_per_token;
     std::map<std::string, double> barrier_ns_per_token;
+};
+
+struct QuitRequest {
+    std::string nonce;
+};
+
+struct QuitReply {
+    std::string nonce;
 };
 
 // Any request may be answered by this instead.

@@ -1,72 +1,304 @@
-// JSON form of the session protocol. Strict: a missing field, a field of another type or a field
-// that nobody knows is an error that names it. Included by few translation units: it is heavy.
+// The JSON form of the session's structs: one table of fields per struct serves writing and
+// reading. Reading is strict: an unknown or mistyped field is an error that names it. Requests may
+// leave out fields that have a default; replies must be whole, so that a missing number is never
+// taken for 0.
 #pragma once
 
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <utility>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+#include <vector>
 
 #include "engine/protocol/error.h"
 #include "engine/protocol/session.h"
 
 namespace steady::protocol {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ArmRequest, kernels, steps, threads, engine_flags)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AppliedKernel, variant, reason, calls_per_token)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AppliedArm, kernels, steps, threads, engine_flags,
-                                   launches_per_token, weight_bytes_per_token)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(OpenRequest, nonce, arms, context, layout_seed)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OpenReply, nonce, version, engine_build, architecture,
-                                   model_name, n_blocks, arms, op_shapes)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(CorrectnessRequest, nonce, text, prompt_tokens,
-                                                tokens)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CorrectnessReply, nonce, positions, top1_agree, kl, kl_max,
-                                   max_abs, rel_l2, non_finite)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DuetRequest, nonce, scope, coins, chunk,
-                                                warmup_tokens, tokens, prompt_tokens, text)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DuetArm, token_ns, start_ns, ttft_ns, rss_bytes,
-                                   launches_per_token, involuntary_switches, major_faults)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DuetReply, nonce, a, b, sentinel_gb_per_s, steal_share,
-                                   busy_others_share)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ProfileRequest, nonce, tokens, prompt_tokens, text)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProfileRow, op, variant, calls_per_token, ns_per_token,
-                                   bytes_per_token)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProfileReply, nonce, arms, launches_per_token,
-                                   barrier_ns_per_token)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ErrorReply, nonce, error)
+using Json = nlohmann::ordered_json;
 
-// The first key of `json` that `known` lacks, as a JSON Pointer; empty when there is none.
-inline std::string unknown_key(const nlohmann::json& json, const nlohmann::json& known,
-                               const std::string& at = "") {
-    if (json.is_object() && known.is_object()) {
-        for (const auto& [key, value] : json.items()) {
-            if (!known.contains(key)) return at + "/" + key;
-            std::string below = unknown_key(value, known[key], at + "/" + key);
-            if (!below.empty()) return below;
-        }
-    } else if (json.is_array() && known.is_array()) {
-        for (std::size_t i = 0; i < json.size() && i < known.size(); ++i) {
-            std::string below = unknown_key(json[i], known[i], at + "/" + std::to_string(i));
-            if (!below.empty()) return below;
-        }
-    }
-    return {};
+// ---- fields. visit(name, member, required) for each.
+template <class S, class V>
+void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, ArmRequest> {
+    visit("kernels", s.kernels, false);
+    visit("steps", s.steps, false);
+    visit("threads", s.threads, false);
+    visit("engine_flags", s.engine_flags, false);
+}
+template <class S, class V>
+void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, AppliedKernel> {
+    visit("variant", s.variant, true);
+    visit("reason", s.reason, true);
+    visit("calls_per_token", s.calls_per_token, true);
+}
+template <class S, class V>
+void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, AppliedArm> {
+    visit("kernels", s.kernels, true);
+    visit("steps", s.steps, true);
+    visit("threads", s.threads, true);
+    visit("engine_flags", s.engine_flags, true);
+    visit("launches_per_token", s.launches_per_token, true);
+    visit("weight_bytes_per_token", s.weight_bytes_per_token, true);
+}
+template <class S, class V>
+void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, OpenRequest> {
+    visit("nonce", s.nonce, true);
+    visit("arms", s.arms, true);
+    visit("context", s.context, false);
+    visit("layout_seed", s.layout_seed, false);
+}
+template <class S, class V>
+void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, OpenReply> {
+    visit("nonce", s.nonce, true);
+    visit("version", s.version, true);
+    visit("engine_build", s.engine_build, true);
+    visit("architecture", s.architecture, true);
+    visit("model_name", s.model_name, true);
+    visit("n_blocks", s.n_blocks, true);
+    visit("arms", s.arms, true);
+    visit("op_shapes", s.op_shapes, true);
+}
+template <class S, class V>
+void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, CorrectnessRequest> {
+    visit("nonce", s.nonce, true);
+    visit("text", s.text, true);
+    visit("prompt_tokens", s.prompt_tokens, false);
+    visit("tokens", s.tokens, false);
+}
+template <class S, class V>
+void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, CorrectnessReply> {
+    visit("nonce", s.nonce, true);
+    visit("positions", s.positions, true);
+    visit("top1_agree", s.top1_agree, true);
+    visit("kl", s.kl, true);
+    visit("kl_max", s.kl_max, true);
+    visit("max_abs", s.max_abs, true);
+    visit("rel_l2", s.rel_l2, true);
+    visit("non_finite", s.non_finite, true);
+}
+template <class S, class V>
+void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, DuetRequest> {
+    visit("nonce", s.nonce, true);
+    visit("scope", s.scope, false);
+    visit("coins", s.coins, true);
+    visit("chunk", s.chunk, false);
+    visit("warmup_tokens", s.warmup_tokens, false);
+    visit("tokens", s.tokens, false);
+    visit("prompt_tokens", s.prompt_tokens, false);
+    visit("text", s.text, true);
+}
+template <class S, class V>
+void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, DuetArm> {
+    visit("token_ns", s.token_ns, true);
+    visit("start_ns", s.start_ns, true);
+    visit("ttft_ns", s.ttft_ns, true);
+    visit("rss_bytes", s.rss_bytes, true);
+    visit("launches_per_token", s.launches_per_token, true);
+    visit("involuntary_switches", s.involuntary_switches, true);
+    visit("major_faults", s.major_faults, true);
+}
+template <class S, class V>
+void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, DuetReply> {
+    visit("nonce", s.nonce, true);
+    visit("a", s.a, true);
+    visit("b", s.b, true);
+    visit("sentinel_gb_per_s", s.sentinel_gb_per_s, true);
+    visit("steal_share", s.steal_share, true);
+    visit("busy_others_share", s.busy_others_share, true);
+}
+template <class S, class V>
+void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, ProfileRequest> {
+    visit("nonce", s.nonce, true);
+    visit("tokens", s.tokens, false);
+    visit("prompt_tokens", s.prompt_tokens, false);
+    visit("text", s.text, true);
+}
+template <class S, class V>
+void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, ProfileRow> {
+    visit("op", s.op, true);
+    visit("variant", s.variant, true);
+    visit("calls_per_token", s.calls_per_token, true);
+    visit("ns_per_token", s.ns_per_token, true);
+    visit("bytes_per_token", s.bytes_per_token, true);
+}
+template <class S, class V>
+void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, ProfileReply> {
+    visit("nonce", s.nonce, true);
+    visit("arms", s.arms, true);
+    visit("launches_per_token", s.launches_per_token, true);
+    visit("barrier_ns_per_token", s.barrier_ns_per_token, true);
+}
+template <class S, class V>
+void fields(S& s, V visit) requires(std::is_same_v<std::remove_const_t<S>, QuitRequest> ||
+                                    std::is_same_v<std::remove_const_t<S>, QuitReply>) {
+    visit("nonce", s.nonce, true);
+}
+template <class S, class V>
+void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, ErrorReply> {
+    visit("nonce", s.nonce, true);
+    visit("error", s.error, true);
 }
 
-// A struct from its JSON form. Throws Error naming what is missing, mistyped or unknown. "do" (the
-// request's verb) is let through.
+// ---- writing
 template <class T>
-T strict_from_json(nlohmann::json json, const std::string& what) {
-    if (!json.is_object()) throw Error(what + ": an object is needed");
-    json.erase("do");
-    try {
-        T value = json.get<T>();
-        const std::string unknown = unknown_key(json, nlohmann::json(value));
-        if (!unknown.empty()) throw Error(what + ": unknown field " + unknown);
+Json to_json(const T& value) {
+    if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
         return value;
-    } catch (const nlohmann::json::exception& error) {
-        throw Error(what + ": " + error.what());
+    } else if constexpr (requires { value.begin()->second; }) {
+        Json object = Json::object();
+        for (const auto& [key, each] : value) object[key] = to_json(each);
+        return object;
+    } else if constexpr (requires { value.begin(); }) {
+        Json array = Json::array();
+        for (const auto& each : value) array.push_back(to_json(each));
+        return array;
+    } else {
+        Json object = Json::object();
+        fields(value,
+               [&](const char* name, const auto& member, bool) { object[name] = to_json(member); });
+        return object;
     }
+}
+
+// ---- reading. Error naming the path ("/arms/A/threads"), what was found and what is allowed.
+[[noreturn]] inline void reject(const std::string& path, const std::string& found,
+                                const std::string& allowed) {
+    throw Error{"session line: " + (path.empty() ? "the whole line" : path) + ": found " + found +
+                ", allowed " + allowed};
+}
+
+template <class T>
+void from_json(const Json& json, const std::string& path, T& value);
+
+template <class T>
+void read_number(const Json& json, const std::string& path, T& value) {
+    if constexpr (std::is_floating_point_v<T>) {
+        if (!json.is_number()) reject(path, json.type_name(), "a number");
+        value = json.get<T>();
+    } else {
+        if (!json.is_number_integer()) reject(path, json.dump().substr(0, 40), "a whole number");
+        const bool fits = json.is_number_unsigned()
+                              ? json.get<std::uint64_t>() <=
+                                    static_cast<std::uint64_t>(std::numeric_limits<T>::max())
+                              : std::is_signed_v<T> &&
+                                    json.get<std::int64_t>() >=
+                                        static_cast<std::int64_t>(std::numeric_limits<T>::min());
+        if (!fits) reject(path, json.dump(), "a whole number of the field's size");
+        value = json.get<T>();
+    }
+}
+
+template <class T>
+void read_struct(const Json& json, const std::string& path, T& value) {
+    if (!json.is_object()) reject(path, json.type_name(), "an object");
+    std::string names;
+    fields(value, [&](const char* name, auto& member, bool required) {
+        names += (names.empty() ? "" : ", ") + std::string(name);
+        const auto found = json.find(name);
+        if (found != json.end()) return from_json(*found, path + "/" + name, member);
+        if (required) reject(path + "/" + name, "nothing", "this field is required");
+    });
+    for (const auto& [key, unused] : json.items()) {
+        bool known = path.empty() && key == "type";
+        fields(value, [&](const char* name, auto&, bool) { known = known || key == name; });
+        if (!known) reject(path + "/" + key, "an unknown field", "only " + names);
+    }
+}
+
+template <class T>
+void from_json(const Json& json, const std::string& path, T& value) {
+    if constexpr (std::is_same_v<T, bool>) {
+        if (!json.is_boolean()) reject(path, json.type_name(), "true or false");
+        value = json.get<bool>();
+    } else if constexpr (std::is_arithmetic_v<T>) {
+        read_number(json, path, value);
+    } else if constexpr (std::is_same_v<T, std::string>) {
+        if (!json.is_string()) reject(path, json.type_name(), "a string");
+        value = json.get<std::string>();
+    } else if constexpr (requires { value.begin()->second; }) {
+        if (!json.is_object()) reject(path, json.type_name(), "an object");
+        value.clear();
+        for (const auto& [key, each] : json.items()) {
+            from_json(each, path + "/" + key, value[key]);
+        }
+    } else if constexpr (requires { value.begin(); }) {
+        if (!json.is_array()) reject(path, json.type_name(), "an array");
+        value.clear();
+        for (const Json& each : json) {
+            from_json(each, path + "/" + std::to_string(value.size()), value.emplace_back());
+        }
+    } else {
+        read_struct(json, path, value);
+    }
+}
+
+// ---- lines
+using Request =
+    std::variant<OpenRequest, CorrectnessRequest, DuetRequest, ProfileRequest, QuitRequest>;
+using Reply =
+    std::variant<OpenReply, CorrectnessReply, DuetReply, ProfileReply, QuitReply, ErrorReply>;
+
+constexpr const char* kRequestTypes[] = {"open", "correctness", "duet", "profile", "quit"};
+constexpr const char* kReplyTypes[] = {"open", "correctness", "duet", "profile", "quit", "error"};
+
+// Without the newline; strings that are not UTF-8 get U+FFFD in place of the bad bytes.
+template <class Variant, std::size_t n>
+std::string line_of(const Variant& message, const char* const (&types)[n]) {
+    static_assert(std::variant_size_v<Variant> == n);
+    Json line = {{"type", types[message.index()]}};
+    std::visit([&](const auto& each) { line.update(to_json(each)); }, message);
+    return line.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+inline std::string to_line(const Request& request) { return line_of(request, kRequestTypes); }
+inline std::string to_line(const Reply& reply) { return line_of(reply, kReplyTypes); }
+
+// How deep arrays and objects may nest; the protocol needs five. Hostile nesting costs no stack.
+constexpr int kMaxDepth = 16;
+
+inline Json parse_line(const std::string& line) {
+    const auto depth_limit = [](int depth, Json::parse_event_t, Json&) {
+        if (depth > kMaxDepth) throw Error{"session line: nested deeper than 16 levels"};
+        return true;
+    };
+    try {
+        return Json::parse(line, depth_limit);
+    } catch (const Json::exception& error) {
+        throw Error{"session line: not JSON: " + std::string(error.what())};
+    }
+}
+
+template <class Variant, std::size_t at = 0, std::size_t n>
+Variant message_of(const Json& json, const std::string& type, const char* const (&types)[n]) {
+    if constexpr (at == n) {
+        std::string all;
+        for (const char* each : types) all += (all.empty() ? "" : ", ") + std::string(each);
+        reject("/type", "\"" + type.substr(0, 40) + "\"", all);
+    } else {
+        if (type != types[at]) return message_of<Variant, at + 1>(json, type, types);
+        std::variant_alternative_t<at, Variant> message;
+        from_json(json, "", message);
+        return message;
+    }
+}
+
+template <class Variant, std::size_t n>
+Variant message_from_line(const std::string& line, const char* const (&types)[n]) {
+    const Json json = parse_line(line);
+    if (!json.is_object()) reject("", json.type_name(), "an object");
+    const auto type = json.find("type");
+    if (type == json.end() || !type->is_string()) reject("/type", "no text", "a request's name");
+    return message_of<Variant>(json, type->template get<std::string>(), types);
+}
+inline Request request_from_line(const std::string& line) {
+    return message_from_line<Request>(line, kRequestTypes);
+}
+inline Reply reply_from_line(const std::string& line) {
+    return message_from_line<Reply>(line, kReplyTypes);
 }
 
 }  // namespace steady::protocol

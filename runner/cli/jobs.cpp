@@ -154,7 +154,8 @@ Submitted submit_spec(Store& store, const Spec& spec, const SubmitOptions& optio
 
 Record run_here(const Spec& spec, const Arguments& arguments) {
     const std::string url = database_url(arguments.get("db"));
-    EngineExecutor(engine_setup(spec, arguments)).open();  // a refused flag is bad input: say so before a job exists
+    EngineExecutor(engine_setup(spec, arguments))
+        .open();  // a refused flag is bad input: say so before a job exists
 
     Store store = open_store(arguments);
     Submitted submitted = submit_spec(store, spec);

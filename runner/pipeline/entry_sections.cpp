@@ -18,8 +18,19 @@ using Rows = std::vector<std::vector<std::string>>;
 
 constexpr std::size_t kMaxPairRows = 200;
 
-// YAML takes a JSON string as a quoted scalar.
-std::string yaml(std::string_view text) { return json_quoted(escape_line(redact(text))); }
+// YAML takes a JSON string as a quoted scalar. What Markdown could read is escaped as well, for
+// renderers that do not know front matter.
+std::string yaml(std::string_view text) {
+    std::string out;
+    for (const char c : json_quoted(escape_line(redact(text)))) {
+        if (std::string_view("<>`[").find(c) != std::string_view::npos) {
+            out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+        } else {
+            out += c;
+        }
+    }
+    return out;
+}
 
 std::string yaml_number(const std::optional<double>& value) {
     return value && std::isfinite(*value) ? fmt::format("{:.6g}", *value) : "null";

@@ -97,9 +97,11 @@ std::string method(const Record& record) {
                 : "- Mode: process pairs. Two processes back to back for each pair.\n";
     out += fmt::format("- Order: one coin per {}, drawn before the first pair from seed {}.\n",
                        duet ? "block" : "pair", record.seed);
-    out += fmt::format("- Pairs: {} counted, at most {}. A against A: {} pairs, band {} %.\n",
+    const auto& [low, high] = analysis.aa_band;
+    out += fmt::format("- Pairs: {} counted, at most {}. A against A: {} pairs, {}.\n",
                        analysis.pairs, schedule.pairs_max, count_pairs(record, PairKind::aa),
-                       figures::interval_text(analysis.aa_band.low, analysis.aa_band.high, 2));
+                       low || high ? "band " + figures::interval_text(low, high, 2) + " %"
+                                   : std::string("no band"));
     out += "- Discarded: " + discarded_words(rows) + ".\n";
     out += fmt::format(
         "- Per arm and pair: {} warm-up tokens, then {} measured; the steady part is "

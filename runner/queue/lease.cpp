@@ -12,6 +12,17 @@
 #include "runner/edges/failpoint.h"
 
 namespace steady {
+namespace {
+
+// Sleeps until `done` is raised (true), or `other` is, or the time is over (false).
+bool was_raised(const StopSignal& done, const StopSignal* other, double seconds) {
+    std::array<pollfd, 2> entries{
+        {{done.fd(), POLLIN, 0}, {other != nullptr ? other->fd() : -1, POLLIN, 0}}};
+    ::poll(entries.data(), entries.size(), static_cast<int>(std::ceil(seconds * 1000)));
+    return entries[0].revents != 0;
+}
+
+}  // namespace
 
 LeaseKeeper::LeaseKeeper(const ConnectionOptions& options, Lease lease, LeaseTimes times,
                          double claimed_at_s, StopSignal& stop, const StopSignal* shutdown)
@@ -21,11 +32,13 @@ LeaseKeeper::LeaseKeeper(const ConnectionOptions& options, Lease lease, LeaseTim
       stop_(stop),
       last_good_s_(claimed_at_s),
       shutdown_(shutdown),
-      thread_([this] { run(); }) {}
+      renewer_([this] { renew_until_done(); }),
+      fence_([this] { watch_fence(); }) {}
 
 LeaseKeeper::~LeaseKeeper() {
     done_.raise();
-    thread_.join();
+    renewer_.join();
+    fence_.join();
 }
 
 double LeaseKeeper::seconds_left() const {
@@ -46,36 +59,33 @@ void LeaseKeeper::renew_once(Store& store) {
     }
 }
 
-// Sleeps; passes a shutdown on. False when the keeper itself is to end.
-bool LeaseKeeper::pause(double seconds) {
-    std::array<pollfd, 2> entries{
-        {{done_.fd(), POLLIN, 0}, {shutdown_ != nullptr ? shutdown_->fd() : -1, POLLIN, 0}}};
-    ::poll(entries.data(), entries.size(), static_cast<int>(std::ceil(seconds * 1000)));
-    if (entries[0].revents != 0) return false;
-    if (entries[1].revents != 0) {
-        stop_.raise();
-        shutdown_ = nullptr;  // once is enough; the lease is still kept
-    }
-    return true;
-}
-
-void LeaseKeeper::run() {
-    ConnectionOptions options = options_;
-    options.patience_s = 0;
-    options.statement_timeout_ms = static_cast<int>(times_.renew_s * 1000);
-    Store store(options);
-    double next_s = boottime_s() + times_.renew_s;
-    while (pause(std::clamp(next_s - boottime_s(), 0.001, times_.renew_s))) {
-        if (seconds_left() > 0 && boottime_s() >= next_s) {
-            const bool was_good = seconds_left() > times_.fence_s - 2 * times_.renew_s;
-            renew_once(store);
-            next_s = boottime_s() + (was_good ? times_.renew_s : times_.renew_s / 4);
-        }
-        if (seconds_left() <= 0) {
+void LeaseKeeper::watch_fence() {
+    const StopSignal* shutdown = shutdown_;
+    for (;;) {
+        const double left = seconds_left();
+        if (left <= 0) {
             lost_ = true;
             stop_.raise();
             return;
         }
+        if (was_raised(done_, shutdown, left)) return;
+        if (shutdown != nullptr && shutdown->raised()) {
+            stop_.raise();
+            shutdown = nullptr;  // once is enough; the lease is still kept
+        }
+    }
+}
+
+void LeaseKeeper::renew_until_done() {
+    ConnectionOptions options = options_;
+    options.patience_s = 0;
+    options.statement_timeout_ms = static_cast<int>(times_.renew_s * 1000);
+    Store store(options);
+    double pause_s = times_.renew_s;
+    while (!was_raised(done_, nullptr, pause_s) && !lost_) {
+        const double before = last_good_s_;
+        renew_once(store);
+        pause_s = last_good_s_ > before ? times_.renew_s : times_.renew_s / 4;
     }
 }
 

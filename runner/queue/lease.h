@@ -1,6 +1,7 @@
 // Keeps a claimed job ours, and stops us when it may no longer be: a thread renews the lease over a
 // connection of its own; when no renewal has succeeded for fence_s, counted from the *start* of the
-// last good one, the running child is killed before anybody else can claim the job.
+// last good one, the running child is killed before anybody else can claim the job. The fence has a
+// thread of its own, since a renewal may hang in a network that swallows packets.
 #pragma once
 
 #include <atomic>
@@ -31,9 +32,9 @@ public:
     double seconds_left() const;  // until we must stop writing
 
 private:
-    void run();
+    void renew_until_done();
     void renew_once(Store& store);
-    bool pause(double seconds);
+    void watch_fence();
 
     ConnectionOptions options_;
     Lease lease_;
@@ -43,7 +44,7 @@ private:
     const StopSignal* shutdown_;
     StopSignal done_;
     std::atomic<bool> cancelled_{false}, lost_{false};
-    std::thread thread_;
+    std::thread renewer_, fence_;
 };
 
 }  // namespace steady

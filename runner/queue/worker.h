@@ -51,7 +51,7 @@ struct HostChanged : Error {
 
 struct JobResult {
     enum class How { decided, stopped } how = How::decided;  // stopped: should_stop() was true
-    std::string verdict, reason, analysis_json, sentence;
+    std::string verdict{}, reason{}, analysis_json{}, sentence{};
 };
 
 using RunJob = std::function<JobResult(Job&)>;

@@ -2,6 +2,7 @@
 // notes survive, and any edit of the rendered part is found.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 
@@ -34,6 +35,32 @@ std::size_t count(const std::string& text, const std::string& part) {
         ++n;
     }
     return n;
+}
+
+// Inside code spans and blocks everything is literal. A span ends at a run of as many backquotes.
+std::string without_code(const std::string& text) {
+    std::string out;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t open = std::min(text.find('`', at), text.size());
+        out += text.substr(at, open - at);
+        const std::size_t run = std::min(text.find_first_not_of('`', open), text.size()) - open;
+        const bool escaped = open > 0 && text[open - 1] == '\\';
+        std::size_t close = open + run;
+        while (!escaped && run > 0 && close < text.size()) {
+            close = text.find('`', close);
+            if (close == std::string::npos) {
+                break;
+            }
+            const std::size_t length =
+                std::min(text.find_first_not_of('`', close), text.size()) - close;
+            close += length;
+            if (length == run) {
+                break;
+            }
+        }
+        at = std::min(close, text.size());
+    }
+    return out;
 }
 
 void expect_sections(const std::string& entry) {
@@ -113,6 +140,10 @@ TEST(EntryRender, HostileTextIsInertAndSecretsAreGone) {
     expect_sections(entry);  // no heading, rule or front matter was smuggled in
     EXPECT_EQ(entry.find(canary), std::string::npos);
     EXPECT_EQ(entry.find('\x1b'), std::string::npos);
+    const std::string prose = without_code(entry);
+    for (const char* raw : {"<script", "<b>", "<!--"}) {
+        EXPECT_EQ(prose.find(raw), std::string::npos) << raw;
+    }
     EXPECT_EQ(entry.find("\xe2\x80\xae"), std::string::npos);
     EXPECT_EQ(count(entry, "\n---\n"), 1U);
     EXPECT_EQ(entry_figure(record).find(canary), std::string::npos);

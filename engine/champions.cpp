@@ -1,0 +1,49 @@
+// One line per default, best first; each names the journal entry that decided it. A line without an
+// entry is a starting point that no experiment has confirmed yet.
+#include "engine/champions.h"
+
+namespace steady {
+namespace {
+
+constexpr Champion kChampions[] = {
+    {"moe", "fused", ""},          {"moe", "unfused", ""},
+    {"mla", "absorbed", ""},       {"q4_0_matvec", "avx512_vnni_rows16", ""},
+    {"q4_0_matvec", "avx512_vnni", ""},
+    {"q4_0_matvec", "avx2", ""},
+    {"q5_k_matvec", "avx512_vnni_rows16", ""},
+    {"q5_k_matvec", "avx512_vnni", ""},
+    {"q5_k_matvec", "avx2", ""},
+    {"q6_k_matvec", "avx512_vnni_rows16", ""},
+    {"q6_k_matvec", "avx512_vnni", ""},
+    {"q6_k_matvec", "avx2", ""},
+    {"q8_0_matvec", "avx512_vnni_rows16", ""},
+    {"q8_0_matvec", "avx512_vnni", ""},
+    {"q8_0_matvec", "avx2", ""},
+    {"q4_0_experts", "avx512_vnni_rows16", ""},
+    {"q4_0_experts", "avx512_vnni", ""},
+    {"q4_0_experts", "avx2", ""},
+    {"f32_matvec", "avx512", ""},
+    {"f32_matvec", "avx2", ""},
+    {"mla_attention", "avx512", ""},
+    {"mla_attention", "avx2", ""},
+    {"quantize_q8", "avx512", ""},
+    {"quantize_q8", "avx2", ""},
+    {"dequantize_row", "avx512", ""},
+    {"dequantize_row", "avx2", ""},
+    {"moe_router", "avx512", ""},
+    {"moe_router", "avx2", ""},
+    {"rms_norm", "avx512", ""},
+    {"rms_norm", "avx2", ""},
+    {"rope", "avx512", ""},
+    {"rope", "avx2", ""},
+    {"swiglu", "avx512", ""},
+    {"swiglu", "avx2", ""},
+    {"add", "avx512", ""},
+    {"add", "avx2", ""},
+};
+
+}  // namespace
+
+std::span<const Champion> champions() { return kChampions; }
+
+}  // namespace steady

@@ -1,0 +1,19 @@
+// The defaults: for each op the variants that won, best first, and for each step its alternative.
+// The first that this CPU and the model's shapes allow is taken; when none is, the reference runs.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace steady {
+
+struct Champion {
+    std::string_view op;       // or step
+    std::string_view variant;  // or alternative
+    std::string_view journal;  // the entry that made it so; empty: not yet decided by experiment
+};
+
+// Several lines per op are allowed, in order of preference.
+std::span<const Champion> champions();
+
+}  // namespace steady

@@ -1,0 +1,41 @@
+// The cache is mapped at its full size and touched when it is made, so that no page of it is first
+// touched inside a timed token.
+#include "engine/model/kv_cache.h"
+
+#include <fmt/core.h>
+#include <sys/mman.h>
+
+#include <cstring>
+
+#include "engine/model/weight_store.h"
+
+namespace steady {
+
+KvCache::KvCache(const Config& config, std::int64_t context, bool full) : context_(context) {
+    if (context < 1 || context > (std::int64_t{1} << 24)) {
+        throw Error{fmt::format("context: {} positions; allowed 1 … {}", context, 1 << 24)};
+    }
+    width_ = full ? config.n_value + config.head_size() : config.latent_size();
+    n_heads_ = full ? config.n_heads : 1;
+    bytes_ = config.n_blocks * n_heads_ * context * width_ * 4;
+    const std::int64_t available = available_memory_bytes();
+    if (available > 0 && bytes_ > available) {
+        throw Error{fmt::format(
+            "context: {} blocks × {} rows × {} positions × {} values × 4 bytes = {} of KV cache, "
+            "and {} of memory are available; ask for at most {} positions",
+            config.n_blocks, n_heads_, context, width_, human_bytes(bytes_), human_bytes(available),
+            available / (config.n_blocks * n_heads_ * width_ * 4))};
+    }
+    void* memory = mmap(nullptr, static_cast<std::size_t>(bytes_), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        throw Error{fmt::format("cannot map {} of KV cache", human_bytes(bytes_)), kExitInternal};
+    }
+    madvise(memory, static_cast<std::size_t>(bytes_), MADV_HUGEPAGE);
+    std::memset(memory, 0, static_cast<std::size_t>(bytes_));
+    data_ = static_cast<float*>(memory);
+}
+
+KvCache::~KvCache() { munmap(data_, static_cast<std::size_t>(bytes_)); }
+
+}  // namespace steady

@@ -1,0 +1,59 @@
+// Everything that one token writes on its way through the model, except the KV cache: allocated
+// once per arm, so that decoding allocates nothing. Plain fields with their shapes, in forward
+// order.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/model/config.h"
+#include "kernels/base/activation.h"
+
+namespace steady {
+
+// A vector that matrices read: floats, and room for the same quantised in blocks of 32.
+struct QuantizedVector {
+    std::vector<float> f32;
+    std::vector<std::int8_t> q8;
+    std::vector<float> scale;
+    std::vector<std::int32_t> sum;
+
+    void resize(std::int64_t n);
+    Activation view() const { return {f32.data(), q8.data(), scale.data(), sum.data()}; }
+};
+
+struct State {
+    std::vector<float> x;           // [dim]: the residual
+    QuantizedVector h;              // [dim]: x after a norm
+    QuantizedVector q_a;            // [q_rank]
+    std::vector<float> q;           // [heads][head_size]
+    std::vector<float> kv;          // [kv_rank + n_rot]
+    QuantizedVector c;              // [kv_rank]: the latent of this token, materialised step
+    QuantizedVector q_nope;         // [heads][n_nope]
+    std::vector<float> q_absorbed;  // [heads][kv_rank]
+    std::vector<float> q_latent;  // [heads][kv_rank + n_rot], or full: [heads][n_value + head_size]
+    std::vector<float> k_nope;    // [heads][n_nope], materialised step
+    std::vector<float> scores;    // [heads][context]
+    QuantizedVector attended;     // [heads][kv_rank]
+    QuantizedVector values;       // [heads][n_value]
+    std::vector<float> attn_out;  // [dim]
+
+    std::vector<float> gate, up;                // [max(ff, shared_ff)]
+    QuantizedVector hidden;                     // [max(ff, shared_ff)]
+    std::vector<float> router;                  // [n_experts]: logits
+    std::vector<std::int32_t> expert_ids;       // [n_experts_used]
+    std::vector<float> expert_weights;          // [n_experts_used]
+    std::vector<float> expert_gate, expert_up;  // [n_experts_used][expert_ff]
+    QuantizedVector expert_hidden;              // [n_experts_used][expert_ff]
+    std::vector<float> expert_out;              // [n_experts_used][dim]
+    std::vector<float> routed;                  // [dim]
+    std::vector<float> ffn_out;                 // [dim]
+    std::vector<float> logits;                  // [n_vocab]
+
+    std::vector<float> rope_cos, rope_sin;  // [context][n_rot / 2]
+};
+
+State make_state(const Config& config, std::int64_t context);
+std::int64_t state_bytes(const State& state);  // of the buffers
+
+}  // namespace steady

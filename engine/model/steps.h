@@ -1,0 +1,38 @@
+// The structural alternatives of the forward's steps: same meaning, another dataflow, another cache
+// or other prepared weights. Adding one is a file in engine/model/steps/ and a line in this table;
+// forward calls whichever the plan names.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace steady {
+
+struct Arm;
+struct Block;
+
+// What an alternative may ask of the model before it is chosen.
+struct ModelTraits {
+    bool has_experts = false;
+    bool experts_are_q4_0 = false;  // gate, up and down of every block
+};
+
+// s.h → s.ffn_out: the routed experts of one token and the shared expert.
+struct MoeAlternative {
+    std::string_view name;
+    void (*run)(Arm& arm, const Block& block);
+    bool needs_q4_0_experts;  // calls op q4_0_experts on whole expert tensors
+};
+
+// s.q and s.kv → s.attn_out: attention of the token at `position` over the cache, which it extends.
+struct MlaAlternative {
+    std::string_view name;
+    void (*run)(Arm& arm, const Block& block, std::int64_t block_index, std::int64_t position);
+    bool full_cache;  // keys and values per head in place of the latent
+};
+
+std::span<const MoeAlternative> moe_alternatives();  // "fused", "unfused"
+std::span<const MlaAlternative> mla_alternatives();  // "absorbed", "materialised"
+
+}  // namespace steady

@@ -1,0 +1,59 @@
+// Attention on full keys and values per head, computed from the latent once per position and kept.
+// More memory and more bytes per position than the absorbed form, fewer multiplications per token
+// at short context: the classic trade, kept here so that it can be asked again.
+#include <cstring>
+
+#include "engine/model/forward.h"
+#include "engine/model/steps/steps_internal.h"
+
+namespace steady {
+namespace {
+
+std::size_t floats(std::int64_t n) { return static_cast<std::size_t>(n) * sizeof(float); }
+
+// Per head, one cached row [value | key]: value = v_b[h] · c, key = [k rows of h · c | k_pe].
+void cache_keys_and_values(Arm& arm, const Block& b, std::int64_t index, std::int64_t position) {
+    State& s = arm.state;
+    const Config& c = arm.config;
+    std::memcpy(s.c.f32.data(), s.kv.data(), floats(c.kv_rank));
+    // Every head multiplies the same latent, and a grouped product wants one x per group.
+    for (std::int64_t h = 0; h < c.n_heads; ++h) {
+        std::memcpy(s.attended.f32.data() + h * c.kv_rank, s.c.f32.data(), floats(c.kv_rank));
+    }
+    quantize_for(arm, s.attended, c.n_heads * c.kv_rank, {&b.attn_k_rows, &b.attn_v_b});
+    multiply(arm, std::array{Product{&b.attn_k_rows, s.attended.view(), s.k_nope.data()},
+                             Product{&b.attn_v_b, s.attended.view(), s.values.f32.data()}});
+    for (std::int64_t h = 0; h < c.n_heads; ++h) {
+        float* row = arm.cache.row(index, h, position);
+        std::memcpy(row, s.values.f32.data() + h * c.n_value, floats(c.n_value));
+        std::memcpy(row + c.n_value, s.k_nope.data() + h * c.n_nope, floats(c.n_nope));
+        std::memcpy(row + c.n_value + c.n_nope, s.kv.data() + c.kv_rank, floats(c.n_rot));
+    }
+}
+
+}  // namespace
+
+// A head's attention is the latent op at n_heads = 1: the row's first n_value values are what is
+// summed, and a query that is zero there scores against the key alone.
+void mla_materialised(Arm& arm, const Block& b, std::int64_t index, std::int64_t position) {
+    State& s = arm.state;
+    const Config& c = arm.config;
+    cache_keys_and_values(arm, b, index, position);
+    const std::int64_t width = c.n_value + c.head_size();
+    for (std::int64_t h = 0; h < c.n_heads; ++h) {
+        float* q = s.q_latent.data() + h * width;
+        std::memset(q, 0, floats(c.n_value));
+        std::memcpy(q + c.n_value, s.q.data() + h * c.head_size(), floats(c.head_size()));
+        call<MlaAttention>(arm, {{1, c.n_value, c.head_size(), position + 1},
+                                 q,
+                                 arm.cache.row(index, h, 0),
+                                 c.attention_scale,
+                                 s.scores.data(),
+                                 s.values.f32.data() + h * c.n_value});
+    }
+    arm.note("kqv_out", index, s.values.f32);
+    quantize_for(arm, s.values, c.n_heads * c.n_value, {&b.attn_output});
+    multiply(arm, {&b.attn_output, s.values.view(), s.attn_out.data()});
+}
+
+}  // namespace steady

@@ -1,0 +1,35 @@
+// The routed experts through one op, q4_0_experts: gate, up, SwiGLU, down and the weighted sum of
+// all chosen experts in one launch of two phases, with one quantisation in between.
+#include "engine/model/forward.h"
+#include "engine/model/steps/steps_internal.h"
+
+namespace steady {
+
+void moe_fused(Arm& arm, const Block& b) {
+    State& s = arm.state;
+    const Config& c = arm.config;
+    route_and_open_shared(arm, b);
+    if (arm.plan.variant<Q4_0Experts>().input == Input::q8) {
+        // Only when no matrix before has asked for the same form already.
+        const bool done =
+            wants_q8(arm, b.ffn_gate_inp) ||
+            (b.ffn_gate.present() && (wants_q8(arm, b.ffn_gate) || wants_q8(arm, b.ffn_up)));
+        if (!done) quantize(arm, s.h, 0, c.dim);
+    }
+    launch<Q4_0Experts>(arm, {{c.n_experts, c.n_experts_used, c.dim, c.expert_ff},
+                              b.ffn_gate_exps.data,
+                              b.ffn_up_exps.data,
+                              b.ffn_down_exps.data,
+                              s.expert_ids.data(),
+                              s.expert_weights.data(),
+                              s.h.view(),
+                              s.expert_hidden.f32.data(),
+                              s.expert_hidden.q8.data(),
+                              s.expert_hidden.scale.data(),
+                              s.expert_hidden.sum.data(),
+                              s.routed.data()});
+    if (b.ffn_down.present()) multiply(arm, {&b.ffn_down, s.hidden.view(), s.ffn_out.data()});
+    sum_experts(arm, b);
+}
+
+}  // namespace steady

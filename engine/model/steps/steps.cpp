@@ -1,0 +1,51 @@
+// The table of alternatives, and the parts that the experts' steps share.
+#include "engine/model/steps.h"
+
+#include <algorithm>
+#include <array>
+
+#include "engine/model/forward.h"
+#include "engine/model/steps/steps_internal.h"
+
+namespace steady {
+namespace {
+
+constexpr MoeAlternative kMoe[] = {{"fused", moe_fused, true}, {"unfused", moe_unfused, false}};
+constexpr MlaAlternative kMla[] = {{"absorbed", mla_absorbed, false},
+                                   {"materialised", mla_materialised, true}};
+
+}  // namespace
+
+std::span<const MoeAlternative> moe_alternatives() { return kMoe; }
+std::span<const MlaAlternative> mla_alternatives() { return kMla; }
+
+void route_and_open_shared(Arm& arm, const Block& b) {
+    State& s = arm.state;
+    const Config& c = arm.config;
+    quantize_for(arm, s.h, c.dim, {&b.ffn_gate_inp, &b.ffn_gate, &b.ffn_up});
+    const std::array products{Product{&b.ffn_gate_inp, s.h.view(), s.router.data()},
+                              Product{&b.ffn_gate, s.h.view(), s.gate.data()},
+                              Product{&b.ffn_up, s.h.view(), s.up.data()}};
+    const bool shared = b.ffn_gate.present();
+    multiply(arm, std::span<const Product>(products).first(shared ? 3 : 1));
+    call<MoeRouter>(arm, {{c.n_experts, c.n_experts_used},
+                          s.router.data(),
+                          b.exp_probs_b,
+                          c.gating,
+                          c.expert_weights_norm,
+                          c.expert_weights_scale,
+                          s.expert_ids.data(),
+                          s.expert_weights.data()});
+    if (shared) swiglu_hidden(arm, b);
+}
+
+void sum_experts(Arm& arm, const Block& b) {
+    State& s = arm.state;
+    if (!b.ffn_gate.present()) {
+        std::copy(s.routed.begin(), s.routed.end(), s.ffn_out.begin());
+        return;
+    }
+    call<Add>(arm, {{arm.config.dim}, s.routed.data(), 1, s.ffn_out.data()});
+}
+
+}  // namespace steady

@@ -1,0 +1,20 @@
+// The step functions, for the table in steps.cpp, and what two of them share. Nobody else calls
+// them by name.
+#pragma once
+
+#include "engine/run/arm.h"
+
+namespace steady {
+
+void mla_absorbed(Arm& arm, const Block& b, std::int64_t index, std::int64_t position);
+void mla_materialised(Arm& arm, const Block& b, std::int64_t index, std::int64_t position);
+void moe_fused(Arm& arm, const Block& b);
+void moe_unfused(Arm& arm, const Block& b);
+
+// Router and the shared expert's gate and up in one launch; then state.expert_ids and
+// expert_weights are chosen and state.hidden holds the shared expert's activations.
+void route_and_open_shared(Arm& arm, const Block& b);
+// state.ffn_out = routed + shared
+void sum_experts(Arm& arm, const Block& b);
+
+}  // namespace steady

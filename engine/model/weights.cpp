@@ -1,0 +1,331 @@
+// The tensor table against the Config: one line per tensor, in forward order. The same walk serves
+// two purposes, collecting shapes for the plan (nothing placed) and placing bytes for an arm.
+#include "engine/model/weights.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+namespace steady {
+namespace {
+
+struct Walk {
+    const GgufFile& file;
+    const Config& config;
+    const KernelPlan* plan = nullptr;  // null: shapes only
+    WeightStore* store = nullptr;
+    ModelUses uses{};
+    std::int64_t placed_bytes = 0;  // of distinct placements
+    std::set<const std::byte*> placed{};
+
+    const Tensor& expect(const std::string& name, std::vector<std::int64_t> dims) const;
+    const std::byte* put(const Placement& placement);
+    const float* vector(const std::string& name, std::int64_t n);
+    Matrix matrix(const std::string& name, std::int64_t rows, std::int64_t cols,
+                  std::int64_t groups = 1);
+    Matrix place(Matrix matrix, Placement placement, bool used_by_matvec);
+    void note_matvec(const Matrix& matrix);
+    const VariantBase* packer(Type type) const;
+    void attention(Block& block, const std::string& prefix);
+    void key_value_up(Block& block, const std::string& prefix);
+    void experts(Block& block, const std::string& prefix);
+    Matrix expert_matrix(const Tensor& tensor, std::int64_t rows, std::int64_t cols,
+                         std::int64_t stride, std::int64_t first);
+    Block block(std::int64_t index);
+    Weights weights();
+};
+
+std::string dims_text(const std::vector<std::int64_t>& dims) {
+    std::string text;
+    for (const std::int64_t dim : dims) text += (text.empty() ? "" : " × ") + std::to_string(dim);
+    return text;
+}
+
+const Tensor& Walk::expect(const std::string& name, std::vector<std::int64_t> dims) const {
+    const Tensor& tensor = file.require_tensor(name);
+    std::vector<std::int64_t> found;
+    for (const std::uint64_t dim : tensor.dims) found.push_back(static_cast<std::int64_t>(dim));
+    while (dims.size() < 4) dims.push_back(1);
+    if (found != dims) {
+        while (dims.size() > 1 && dims.back() == 1) dims.pop_back();
+        throw Error{fmt::format(
+            "{}: tensor '{}' has shape {}; the model's metadata ask for {} (row length first)",
+            file.path(), name, dims_text(found), dims_text(dims))};
+    }
+    if (dims[0] % block_values(tensor.type) != 0) {
+        throw Error{fmt::format("{}: tensor '{}': rows of {} values cannot be {}", file.path(),
+                                name, dims[0], type_name(tensor.type))};
+    }
+    return tensor;
+}
+
+const std::byte* Walk::put(const Placement& placement) {
+    const std::byte* data = store->place(placement);
+    if (placed.insert(data).second) placed_bytes += WeightStore::bytes_of(placement);
+    return data;
+}
+
+const float* Walk::vector(const std::string& name, std::int64_t n) {
+    const Tensor& tensor = expect(name, {n});
+    if (tensor.type != Type::f32) {
+        throw Error{fmt::format("{}: tensor '{}' is {}; norms and biases must be f32", file.path(),
+                                name, type_name(tensor.type))};
+    }
+    if (store == nullptr) return nullptr;
+    return reinterpret_cast<const float*>(put({&tensor, 1, 1, 1, 0}));
+}
+
+// The variant that multiplies matrices of this type, and so decides their layout.
+const VariantBase* Walk::packer(Type type) const {
+    if (plan == nullptr) return nullptr;
+    switch (type) {
+        case Type::q4_0:
+            return &plan->variant<Q4_0Matvec>();
+        case Type::q5_k:
+            return &plan->variant<Q5_KMatvec>();
+        case Type::q6_k:
+            return &plan->variant<Q6_KMatvec>();
+        case Type::q8_0:
+            return &plan->variant<Q8_0Matvec>();
+        case Type::f32:
+            return &plan->variant<F32Matvec>();
+        default:
+            return &plan->variant<OtherMatvec>();
+    }
+}
+
+template <class Shape>
+void add_shape(std::vector<Shape>& shapes, const Shape& shape) {
+    const std::string text = to_text(shape);
+    const auto same = [&](const Shape& other) { return to_text(other) == text; };
+    if (std::none_of(shapes.begin(), shapes.end(), same)) shapes.push_back(shape);
+}
+
+void Walk::note_matvec(const Matrix& m) {
+    const MatvecShape shape{m.groups, m.rows, m.cols};
+    UsedShapes& shapes = uses.shapes;
+    switch (m.type) {
+        case Type::q4_0:
+            return add_shape(std::get<Uses<Q4_0Matvec>>(shapes).shapes, shape);
+        case Type::q5_k:
+            return add_shape(std::get<Uses<Q5_KMatvec>>(shapes).shapes, shape);
+        case Type::q6_k:
+            return add_shape(std::get<Uses<Q6_KMatvec>>(shapes).shapes, shape);
+        case Type::q8_0:
+            return add_shape(std::get<Uses<Q8_0Matvec>>(shapes).shapes, shape);
+        case Type::f32:
+            return add_shape(std::get<Uses<F32Matvec>>(shapes).shapes, shape);
+        default:
+            return add_shape(std::get<Uses<OtherMatvec>>(shapes).shapes,
+                             {m.type, m.groups, m.rows, m.cols});
+    }
+}
+
+Matrix Walk::place(Matrix m, Placement placement, bool used_by_matvec) {
+    m.type = placement.transposed_f32 ? Type::f32 : placement.tensor->type;
+    if (used_by_matvec) note_matvec(m);
+    if (store == nullptr) return m;
+    if (placement.packer == nullptr && used_by_matvec) placement.packer = packer(m.type);
+    const bool packed = placement.packer != nullptr && placement.packer->pack != nullptr;
+    m.group_bytes = packed ? placement.packer->packed_bytes({m.rows, m.cols}) : m.source_bytes();
+    m.data = put(placement);
+    return m;
+}
+
+Matrix Walk::matrix(const std::string& name, std::int64_t rows, std::int64_t cols,
+                    std::int64_t groups) {
+    const Tensor& tensor =
+        groups == 1 ? expect(name, {cols, rows}) : expect(name, {cols, rows, groups});
+    return place({tensor.type, groups, rows, cols}, {&tensor, groups, rows, rows, 0}, true);
+}
+
+// attn_k_b and attn_v_b, or the older attn_kv_b that holds both (per head: K rows, then V rows).
+// What a file lacks in the orientation that the step wants is transposed into floats.
+void Walk::key_value_up(Block& block, const std::string& prefix) {
+    const Config& c = config;
+    const bool absorbed = plan == nullptr || !plan->mla->full_cache;
+    const bool materialised = plan != nullptr && plan->mla->full_cache;
+    if (c.split_kv_b) {
+        const std::string name = prefix + "attn_k_b.weight";
+        const Tensor& k_b = expect(name, {c.n_nope, c.kv_rank, c.n_heads});
+        if (absorbed) block.attn_k_b = matrix(name, c.kv_rank, c.n_nope, c.n_heads);
+        if (materialised) {
+            block.attn_k_rows =
+                place({Type::f32, c.n_heads, c.n_nope, c.kv_rank},
+                      {&k_b, c.n_heads, c.kv_rank, c.kv_rank, 0, nullptr, true}, true);
+        }
+        block.attn_v_b = matrix(prefix + "attn_v_b.weight", c.n_value, c.kv_rank, c.n_heads);
+        return;
+    }
+    const std::int64_t stride = c.n_nope + c.n_value;
+    const Tensor& both = expect(prefix + "attn_kv_b.weight", {c.kv_rank, c.n_heads * stride});
+    if (absorbed) {
+        block.attn_k_b = place({Type::f32, c.n_heads, c.kv_rank, c.n_nope},
+                               {&both, c.n_heads, c.n_nope, stride, 0, nullptr, true}, true);
+    }
+    if (materialised) {
+        block.attn_k_rows = place({both.type, c.n_heads, c.n_nope, c.kv_rank},
+                                  {&both, c.n_heads, c.n_nope, stride, 0}, true);
+    }
+    block.attn_v_b = place({both.type, c.n_heads, c.n_value, c.kv_rank},
+                           {&both, c.n_heads, c.n_value, stride, c.n_nope}, true);
+}
+
+void Walk::attention(Block& block, const std::string& prefix) {
+    const Config& c = config;
+    const std::int64_t q_rows = c.n_heads * c.head_size();
+    block.attn_norm = vector(prefix + "attn_norm.weight", c.dim);
+    if (c.q_rank == 0) {
+        block.attn_q = matrix(prefix + "attn_q.weight", q_rows, c.dim);
+    } else {
+        block.attn_q_a = matrix(prefix + "attn_q_a.weight", c.q_rank, c.dim);
+        block.attn_q_a_norm = vector(prefix + "attn_q_a_norm.weight", c.q_rank);
+        block.attn_q_b = matrix(prefix + "attn_q_b.weight", q_rows, c.q_rank);
+    }
+    block.attn_kv_a_mqa = matrix(prefix + "attn_kv_a_mqa.weight", c.latent_size(), c.dim);
+    block.attn_kv_a_norm = vector(prefix + "attn_kv_a_norm.weight", c.kv_rank);
+    key_value_up(block, prefix);
+    block.attn_output = matrix(prefix + "attn_output.weight", c.dim, c.n_heads * c.n_value);
+    block.ffn_norm = vector(prefix + "ffn_norm.weight", c.dim);
+}
+
+// One of the experts' tensors: whole for op q4_0_experts, expert by expert for a matvec.
+Matrix Walk::expert_matrix(const Tensor& tensor, std::int64_t rows, std::int64_t cols,
+                           std::int64_t stride, std::int64_t first) {
+    const bool fused = plan != nullptr && plan->moe->needs_q4_0_experts;
+    const VariantBase* by = nullptr;
+    if (plan != nullptr) by = fused ? &plan->variant<Q4_0Experts>() : packer(tensor.type);
+    if (tensor.type != Type::q4_0) uses.traits.experts_are_q4_0 = false;
+    if (plan == nullptr) note_matvec({tensor.type, 1, rows, cols});
+    return place({tensor.type, config.n_experts, rows, cols},
+                 {&tensor, config.n_experts, rows, stride, first, by}, false);
+}
+
+void Walk::experts(Block& block, const std::string& prefix) {
+    const Config& c = config;
+    block.ffn_gate_inp = matrix(prefix + "ffn_gate_inp.weight", c.n_experts, c.dim);
+    if (file.tensor(prefix + "exp_probs_b.bias") != nullptr) {
+        block.exp_probs_b = vector(prefix + "exp_probs_b.bias", c.n_experts);
+    }
+    if (file.tensor(prefix + "ffn_gate_up_exps.weight") != nullptr) {
+        const Tensor& both =
+            expect(prefix + "ffn_gate_up_exps.weight", {c.dim, 2 * c.expert_ff, c.n_experts});
+        block.ffn_gate_exps = expert_matrix(both, c.expert_ff, c.dim, 2 * c.expert_ff, 0);
+        block.ffn_up_exps = expert_matrix(both, c.expert_ff, c.dim, 2 * c.expert_ff, c.expert_ff);
+    } else {
+        const std::vector<std::int64_t> dims{c.dim, c.expert_ff, c.n_experts};
+        block.ffn_gate_exps = expert_matrix(expect(prefix + "ffn_gate_exps.weight", dims),
+                                            c.expert_ff, c.dim, c.expert_ff, 0);
+        block.ffn_up_exps = expert_matrix(expect(prefix + "ffn_up_exps.weight", dims), c.expert_ff,
+                                          c.dim, c.expert_ff, 0);
+    }
+    block.ffn_down_exps =
+        expert_matrix(expect(prefix + "ffn_down_exps.weight", {c.expert_ff, c.dim, c.n_experts}),
+                      c.dim, c.expert_ff, c.dim, 0);
+    if (c.n_shared_experts == 0) return;
+    block.ffn_gate = matrix(prefix + "ffn_gate_shexp.weight", c.shared_ff(), c.dim);
+    block.ffn_up = matrix(prefix + "ffn_up_shexp.weight", c.shared_ff(), c.dim);
+    block.ffn_down = matrix(prefix + "ffn_down_shexp.weight", c.dim, c.shared_ff());
+}
+
+Block Walk::block(std::int64_t index) {
+    const std::string prefix = fmt::format("blk.{}.", index);
+    Block block;
+    attention(block, prefix);
+    block.dense = config.is_dense(index);
+    if (!block.dense) {
+        experts(block, prefix);
+        return block;
+    }
+    block.ffn_gate = matrix(prefix + "ffn_gate.weight", config.ff, config.dim);
+    block.ffn_up = matrix(prefix + "ffn_up.weight", config.ff, config.dim);
+    block.ffn_down = matrix(prefix + "ffn_down.weight", config.dim, config.ff);
+    return block;
+}
+
+Weights Walk::weights() {
+    const Config& c = config;
+    Weights all;
+    const Tensor& embedding = expect("token_embd.weight", {c.dim, c.n_vocab});
+    const bool tied = file.tensor("output.weight") == nullptr;
+    uses.traits.has_experts = c.n_dense_blocks < c.n_blocks;
+    uses.traits.experts_are_q4_0 = uses.traits.has_experts;
+    all.token_embd = place({embedding.type, 1, c.n_vocab, c.dim},
+                           {&embedding, 1, c.n_vocab, c.n_vocab, 0}, false);
+    for (std::int64_t i = 0; i < c.n_blocks; ++i) all.blocks.push_back(block(i));
+    all.output_norm = vector("output_norm.weight", c.dim);
+    all.output = matrix(tied ? "token_embd.weight" : "output.weight", c.n_vocab, c.dim);
+    return all;
+}
+
+std::int64_t bytes_read(const Matrix& m) { return m.present() ? m.groups * m.source_bytes() : 0; }
+
+std::int64_t bytes_per_token(const Weights& w, const Config& c) {
+    std::int64_t bytes = row_bytes(w.token_embd.type, c.dim) + bytes_read(w.output) + 4 * c.dim;
+    for (const Block& b : w.blocks) {
+        for (const Matrix* m :
+             {&b.attn_q, &b.attn_q_a, &b.attn_q_b, &b.attn_kv_a_mqa, &b.attn_k_b, &b.attn_k_rows,
+              &b.attn_v_b, &b.attn_output, &b.ffn_gate, &b.ffn_up, &b.ffn_down, &b.ffn_gate_inp}) {
+            bytes += bytes_read(*m);
+        }
+        bytes += 4 * (2 * c.dim + c.q_rank + c.kv_rank);
+        if (b.dense) continue;
+        for (const Matrix* m : {&b.ffn_gate_exps, &b.ffn_up_exps, &b.ffn_down_exps}) {
+            bytes += c.n_experts_used * m->source_bytes();
+        }
+        if (b.exp_probs_b != nullptr) bytes += 4 * c.n_experts;
+    }
+    return bytes;
+}
+
+// Sorts an op's shapes by the weight bytes of one call, most first.
+template <class Op>
+void sort_by_bytes(Uses<Op>& uses) {
+    std::stable_sort(uses.shapes.begin(), uses.shapes.end(),
+                     [](const typename Op::Shape& a, const typename Op::Shape& b) {
+                         return Op::cost(a).weight_bytes > Op::cost(b).weight_bytes;
+                     });
+}
+
+void note_other_ops(UsedShapes& shapes, const Config& c, const ModelTraits& traits,
+                    Type embedding) {
+    std::get<Uses<DequantizeRow>>(shapes).shapes = {{embedding, c.dim}};
+    auto& norms = std::get<Uses<RmsNorm>>(shapes).shapes;
+    for (const std::int64_t n : {c.dim, c.q_rank, c.kv_rank}) {
+        if (n > 0) add_shape(norms, RmsNormShape{n});
+    }
+    std::get<Uses<Rope>>(shapes).shapes = {{c.n_heads, c.n_rot}, {1, c.n_rot}};
+    auto& swiglu = std::get<Uses<Swiglu>>(shapes).shapes;
+    for (const std::int64_t n : {c.ff, c.shared_ff()}) {
+        if (n > 0) add_shape(swiglu, SwigluShape{n});
+    }
+    std::get<Uses<Add>>(shapes).shapes = {{c.dim}};
+    std::get<Uses<MlaAttention>>(shapes).shapes = {{c.n_heads, c.kv_rank, c.n_rot, 512}};
+    if (!traits.has_experts) return;
+    std::get<Uses<MoeRouter>>(shapes).shapes = {{c.n_experts, c.n_experts_used}};
+    if (!traits.experts_are_q4_0) return;
+    std::get<Uses<Q4_0Experts>>(shapes).shapes = {
+        {c.n_experts, c.n_experts_used, c.dim, c.expert_ff}};
+}
+
+}  // namespace
+
+ModelUses model_uses(const GgufFile& file, const Config& config) {
+    Walk walk{file, config};
+    const Weights weights = walk.weights();
+    note_other_ops(walk.uses.shapes, config, walk.uses.traits, weights.token_embd.type);
+    for_each_op(walk.uses.shapes, [](auto& uses) { sort_by_bytes(uses); });
+    return walk.uses;
+}
+
+Weights place_weights(const GgufFile& file, const Config& config, const KernelPlan& plan,
+                      WeightStore& store) {
+    Walk walk{file, config, &plan, &store};
+    Weights weights = walk.weights();
+    weights.bytes_per_token = bytes_per_token(weights, config);
+    weights.placed_bytes = walk.placed_bytes;
+    return weights;
+}
+
+}  // namespace steady

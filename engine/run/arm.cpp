@@ -1,0 +1,156 @@
+// Dispatch of matrix products by weight type, and the arm's construction.
+#include "engine/run/arm.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+#include <variant>
+
+namespace steady {
+namespace {
+
+constexpr std::size_t kMaxProducts = 4;  // in one launch, as the pool allows per stage
+
+// A product with the op that its weight type selects.
+template <class Op>
+struct Bound {
+    using OpType = Op;
+    typename Op::Args args;
+    OpTask<Op> task;
+};
+using AnyBound =
+    std::variant<std::monostate, Bound<Q4_0Matvec>, Bound<Q5_KMatvec>, Bound<Q6_KMatvec>,
+                 Bound<Q8_0Matvec>, Bound<F32Matvec>, Bound<OtherMatvec>>;
+
+template <class Op>
+Job bind(const Arm& arm, const Product& product, AnyBound& slot) {
+    auto& bound = slot.emplace<Bound<Op>>();
+    const Matrix& m = *product.m;
+    if constexpr (std::is_same_v<Op, OtherMatvec>) bound.args.shape.type = m.type;
+    bound.args.shape.groups = product.group < 0 ? m.groups : 1;
+    bound.args.shape.rows = m.rows;
+    bound.args.shape.cols = m.cols;
+    bound.args.w = m.data + (product.group < 0 ? 0 : product.group * m.group_bytes);
+    bound.args.x = product.x;
+    bound.args.y = product.y;
+    bound.task = {&arm.plan.variant<Op>(), &bound.args};
+    return bound.task.job();
+}
+
+Job bind_by_type(const Arm& arm, const Product& product, AnyBound& slot) {
+    switch (product.m->type) {
+        case Type::q4_0:
+            return bind<Q4_0Matvec>(arm, product, slot);
+        case Type::q5_k:
+            return bind<Q5_KMatvec>(arm, product, slot);
+        case Type::q6_k:
+            return bind<Q6_KMatvec>(arm, product, slot);
+        case Type::q8_0:
+            return bind<Q8_0Matvec>(arm, product, slot);
+        case Type::f32:
+            return bind<F32Matvec>(arm, product, slot);
+        default:
+            return bind<OtherMatvec>(arm, product, slot);
+    }
+}
+
+std::int64_t weight_bytes(const AnyBound& slot) {
+    return std::visit(
+        [](const auto& bound) -> std::int64_t {
+            using B = std::decay_t<decltype(bound)>;
+            if constexpr (std::is_same_v<B, std::monostate>) {
+                return 0;
+            } else {
+                return B::OpType::cost(bound.args.shape).weight_bytes;
+            }
+        },
+        slot);
+}
+
+void count_bound(Arm& arm, const AnyBound& slot, std::int64_t ns) {
+    std::visit(
+        [&](const auto& bound) {
+            using B = std::decay_t<decltype(bound)>;
+            if constexpr (!std::is_same_v<B, std::monostate>) {
+                count<typename B::OpType>(arm, bound.args, ns);
+            }
+        },
+        slot);
+}
+
+void multiply_some(Arm& arm, std::span<const Product> products) {
+    const std::int64_t begin = arm.timed ? now_ns() : 0;
+    std::array<AnyBound, kMaxProducts> slots;
+    std::array<Job, kMaxProducts> jobs;
+    for (std::size_t i = 0; i < products.size(); ++i) {
+        jobs[i] = bind_by_type(arm, products[i], slots[i]);
+    }
+    const Stage stage{jobs.data(), products.size()};
+    arm.pool.launch({&stage, 1});
+    // Time of a common launch is shared out by the bytes that each product read.
+    const std::int64_t ns = arm.timed ? now_ns() - begin : 0;
+    std::int64_t all = 1;
+    for (const AnyBound& slot : slots) all += weight_bytes(slot);
+    for (const AnyBound& slot : slots) {
+        count_bound(arm, slot, arm.timed ? ns * weight_bytes(slot) / all : 0);
+    }
+}
+
+template <class Op>
+bool reads_q8(const Arm& arm) {
+    return arm.plan.variant<Op>().input == Input::q8;
+}
+
+}  // namespace
+
+Arm::Arm(const Config& model_config, ArmOptions arm_options, KernelPlan arm_plan,
+         Weights arm_weights, std::int64_t context)
+    : config(model_config),
+      options(std::move(arm_options)),
+      plan(arm_plan),
+      weights(std::move(arm_weights)),
+      cache(model_config, context, plan.mla->full_cache),
+      state(make_state(model_config, context)),
+      pool(options.threads) {}
+
+void multiply(Arm& arm, std::span<const Product> products) {
+    for (; products.size() > kMaxProducts; products = products.subspan(kMaxProducts)) {
+        multiply_some(arm, products.first(kMaxProducts));
+    }
+    multiply_some(arm, products);
+}
+
+bool wants_q8(const Arm& arm, const Matrix& m) {
+    switch (m.type) {
+        case Type::q4_0:
+            return reads_q8<Q4_0Matvec>(arm);
+        case Type::q5_k:
+            return reads_q8<Q5_KMatvec>(arm);
+        case Type::q6_k:
+            return reads_q8<Q6_KMatvec>(arm);
+        case Type::q8_0:
+            return reads_q8<Q8_0Matvec>(arm);
+        case Type::f32:
+            return reads_q8<F32Matvec>(arm);
+        default:
+            return reads_q8<OtherMatvec>(arm);
+    }
+}
+
+void quantize(Arm& arm, QuantizedVector& x, std::int64_t first, std::int64_t n) {
+    const std::int64_t block = first / kActivationBlock;
+    call<QuantizeQ8>(arm, {{n},
+                           x.f32.data() + first,
+                           x.q8.data() + first,
+                           x.scale.data() + block,
+                           x.sum.data() + block});
+}
+
+void quantize_for(Arm& arm, QuantizedVector& x, std::int64_t n,
+                  std::initializer_list<const Matrix*> readers) {
+    for (const Matrix* reader : readers) {
+        if (reader->present() && wants_q8(arm, *reader)) return quantize(arm, x, 0, n);
+    }
+}
+
+}  // namespace steady

@@ -1,0 +1,132 @@
+// One arm: everything that decoding with one plan needs, over weights that it may share. Calls of
+// ops go through here, so that they are cut among this arm's threads, counted, and timed when
+// asked.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "engine/model/kv_cache.h"
+#include "engine/model/state.h"
+#include "engine/model/weights.h"
+#include "engine/run/clock.h"
+#include "engine/run/kernel_plan.h"
+#include "engine/run/options.h"
+#include "engine/run/threads.h"
+
+namespace steady {
+
+struct OpCounter {
+    std::int64_t calls = 0;
+    std::int64_t ns = 0;     // only when timed
+    std::int64_t bytes = 0;  // weights (or cache) read; only when timed
+};
+
+template <class Op>
+struct Counted {
+    using OpType = Op;
+    OpCounter counter;
+};
+
+// Called with each named intermediate of the forward: name, block (-1: none), values.
+using Trace =
+    std::function<void(std::string_view name, std::int64_t block, std::span<const float> values)>;
+
+struct Arm {
+    Arm(const Config& model_config, ArmOptions arm_options, KernelPlan arm_plan,
+        Weights arm_weights, std::int64_t context);
+
+    const Config& config;
+    ArmOptions options;
+    KernelPlan plan;
+    Weights weights;
+    KvCache cache;
+    State state;
+    ThreadPool pool;
+    EngineOps::Tuple<Counted> counters;
+    bool timed = false;  // fill ns and bytes of the counters
+    Trace trace;         // empty: nothing is recorded
+
+    void note(std::string_view name, std::int64_t block, std::span<const float> values) const {
+        if (trace) trace(name, block, values);
+    }
+    template <class Op>
+    OpCounter& counter() {
+        return std::get<Counted<Op>>(counters).counter;
+    }
+};
+
+// Adapter from one op's Run to the pool's Job. Lives until the launch returns.
+template <class Op>
+struct OpTask {
+    const VariantInfo<Op>* variant = nullptr;
+    const typename Op::Args* args = nullptr;
+
+    static void run(const void* self, Range rows) noexcept {
+        const OpTask& task = *static_cast<const OpTask*>(self);
+        task.variant->run(*task.args, rows);
+    }
+    Job job(int phase = 0) const {
+        return {&OpTask::run, this, Op::rows(args->shape, phase), variant->granule, phase};
+    }
+};
+
+template <class Op>
+void count(Arm& arm, const typename Op::Args& args, std::int64_t ns) {
+    OpCounter& counter = arm.counter<Op>();
+    ++counter.calls;
+    if (!arm.timed) return;
+    counter.ns += ns;
+    counter.bytes += Op::cost(args.shape).weight_bytes;
+}
+
+// Runs the op whole on the calling thread: for work too small to cut.
+template <class Op>
+void call(Arm& arm, const typename Op::Args& args) {
+    const std::int64_t begin = arm.timed ? now_ns() : 0;
+    const VariantInfo<Op>& variant = arm.plan.variant<Op>();
+    for (int phase = 0; phase < Op::phases; ++phase) {
+        variant.run(args, {0, Op::rows(args.shape, phase), phase});
+    }
+    count<Op>(arm, args, arm.timed ? now_ns() - begin : 0);
+}
+
+// Runs the op on all threads of the arm: one launch, a barrier after each phase.
+template <class Op>
+void launch(Arm& arm, const typename Op::Args& args) {
+    const std::int64_t begin = arm.timed ? now_ns() : 0;
+    const OpTask<Op> task{&arm.plan.variant<Op>(), &args};
+    std::array<Job, static_cast<std::size_t>(Op::phases)> jobs;
+    std::array<Stage, static_cast<std::size_t>(Op::phases)> stages;
+    for (std::size_t phase = 0; phase < jobs.size(); ++phase) {
+        jobs[phase] = task.job(static_cast<int>(phase));
+        stages[phase] = Stage{&jobs[phase], 1};
+    }
+    arm.pool.launch(stages);
+    count<Op>(arm, args, arm.timed ? now_ns() - begin : 0);
+}
+
+// One matrix times one vector per group: y = m · x.
+struct Product {
+    const Matrix* m = nullptr;
+    Activation x;             // [groups][cols]
+    float* y = nullptr;       // [groups * rows]
+    std::int64_t group = -1;  // ≥ 0: only this group of the matrix (one expert)
+};
+
+// Independent products in one launch; each goes to its weight type's op.
+void multiply(Arm& arm, std::span<const Product> products);
+inline void multiply(Arm& arm, const Product& product) { multiply(arm, {&product, 1}); }
+
+// Does this arm read x in its 8-bit form when it multiplies m?
+bool wants_q8(const Arm& arm, const Matrix& m);
+
+// Fills the 8-bit form of the first n values of x, if one of the matrices wants it.
+void quantize_for(Arm& arm, QuantizedVector& x, std::int64_t n,
+                  std::initializer_list<const Matrix*> readers);
+void quantize(Arm& arm, QuantizedVector& x, std::int64_t first, std::int64_t n);
+
+}  // namespace steady

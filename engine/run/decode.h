@@ -1,0 +1,42 @@
+// Feeding forced tokens to an arm and timing each: the loop under every measurement. The planted
+// slow-down (option burn) happens here, inside the token's own time, so that its truth is known.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/gguf/file.h"
+#include "engine/run/arm.h"
+
+namespace steady {
+
+// Part of the model that one timed token runs.
+enum class Scope {
+    model,  // a whole decode step
+    block,  // one block, cycling through those of the prevailing kind
+    ffn,    // that block's feed-forward alone
+};
+
+struct TimedToken {
+    std::int64_t begin_ns = 0, latency_ns = 0;
+};
+
+// Runs and times token `token` at `position`; in scopes block and ffn, number `turn` picks the
+// block.
+TimedToken timed_token(Arm& arm, Scope scope, std::int32_t token, std::int64_t position,
+                       std::int64_t turn);
+
+// Feeds tokens at positions first … without logits but for the last; returns those.
+std::span<const float> feed(Arm& arm, std::span<const std::int32_t> tokens, std::int64_t first = 0);
+
+// n forced tokens of `text`: as the model's tokenizer cuts it, repeated when it is shorter.
+// Error when the text gives no token.
+std::vector<std::int32_t> forced_tokens(const GgufFile& file, const std::string& text,
+                                        std::int64_t n, std::int64_t n_vocab);
+
+// Memory that the arm accounts for: the weights it reads (shared or not), its cache and state.
+std::int64_t resident_bytes_of(const Arm& arm);
+
+}  // namespace steady

@@ -1,0 +1,192 @@
+// Resolution: flag, else the first champion that can run here, else the reference.
+#include "engine/run/kernel_plan.h"
+
+#include <fmt/core.h>
+
+#include "engine/champions.h"
+#include "engine/protocol/error.h"
+
+namespace steady {
+namespace {
+
+template <class Op>
+constexpr std::string_view op_name(const Choice<Op>&) {
+    return Op::name;
+}
+
+std::string all_op_names() {
+    std::string text;
+    EngineOps::Tuple<Choice> ops;
+    for_each_op(ops, [&](auto& choice) {
+        text += (text.empty() ? "" : ", ") + std::string(op_name(choice));
+    });
+    return text;
+}
+
+template <class Alternative>
+std::string names_of(std::span<const Alternative> alternatives) {
+    std::string text;
+    for (const Alternative& each : alternatives) {
+        text += (text.empty() ? "" : ", ") + std::string(each.name);
+    }
+    return text;
+}
+
+// Why the variant cannot run all of the model's shapes here; empty when it can.
+template <class Op>
+std::string why_not_all(const VariantInfo<Op>& variant, const Uses<Op>& uses) {
+    if (!cpu::has(variant.needs)) {
+        return unusable_variant(variant, "this CPU lacks " + cpu::missing(variant.needs));
+    }
+    for (const typename Op::Shape& shape : uses.shapes) {
+        if (std::string why = why_not(variant, shape); !why.empty()) return why;
+    }
+    return "";
+}
+
+template <class Op>
+void choose(Choice<Op>& choice, const PlanRequest& request, const Uses<Op>& uses) {
+    const auto named = request.kernels.find(Op::name);
+    const bool all = request.kernels.contains("*");
+    if (named != request.kernels.end() || all) {
+        const std::string name = named != request.kernels.end() ? named->second : "reference";
+        const FoundVariant<Op> found = find_variant<Op>(name);
+        if (found.variant == nullptr) throw Error{"kernels: " + found.error};
+        if (const std::string why = why_not_all(*found.variant, uses); !why.empty()) {
+            throw Error{"kernels: " + why};
+        }
+        choice = {found.variant, Reason::flag};
+        return;
+    }
+    for (const Champion& champion : champions()) {
+        if (champion.op != Op::name) continue;
+        const FoundVariant<Op> found = find_variant<Op>(champion.variant);
+        if (found.variant == nullptr || !why_not_all(*found.variant, uses).empty()) continue;
+        choice = {found.variant, Reason::champion};
+        return;
+    }
+    choice = {find_variant<Op>("reference").variant, Reason::reference};
+    if (choice.variant == nullptr) {
+        throw Error{fmt::format("op {}: no reference is linked into this program", Op::name),
+                    kExitInternal};
+    }
+}
+
+std::string why_not_step(const MoeAlternative& moe, const ModelTraits& traits) {
+    const bool missing = moe.needs_q4_0_experts && traits.has_experts && !traits.experts_are_q4_0;
+    return missing ? "it calls op q4_0_experts, and this model's experts are not all q4_0" : "";
+}
+
+std::string why_not_step(const MlaAlternative& /*mla*/, const ModelTraits& /*traits*/) {
+    return "";
+}
+
+template <class Alternative>
+void choose_step(std::string_view step, std::span<const Alternative> alternatives,
+                 const PlanRequest& request, const ModelTraits& traits, const Alternative*& chosen,
+                 Reason& reason) {
+    const auto find = [&](std::string_view name) -> const Alternative* {
+        for (const Alternative& each : alternatives) {
+            if (each.name == name) return &each;
+        }
+        return nullptr;
+    };
+    if (const auto named = request.steps.find(std::string(step)); named != request.steps.end()) {
+        chosen = find(named->second);
+        reason = Reason::flag;
+        const std::string why =
+            chosen == nullptr ? "no such alternative" : why_not_step(*chosen, traits);
+        if (why.empty()) return;
+        throw Error{fmt::format("steps: {}={}: {}. Choices: {}", step, named->second, why,
+                                names_of(alternatives))};
+    }
+    for (const Champion& champion : champions()) {
+        if (champion.op != step) continue;
+        chosen = find(champion.variant);
+        reason = Reason::champion;
+        if (chosen != nullptr && why_not_step(*chosen, traits).empty()) return;
+    }
+    throw Error{fmt::format("step {} has no default that this model admits", step), kExitInternal};
+}
+
+void check_names(const PlanRequest& request) {
+    const EngineOps::Tuple<Choice> ops;
+    for (const auto& [op, variant] : request.kernels) {
+        if (op == "*") {
+            if (variant == "reference") continue;
+            throw Error{"kernels: \"*\" may only be \"reference\", not \"" + variant + "\""};
+        }
+        bool known = false;
+        for_each_op(ops, [&](const auto& choice) { known = known || op == op_name(choice); });
+        if (!known) {
+            throw Error{
+                fmt::format("kernels: the engine has no op '{}'. Ops: {}", op, all_op_names())};
+        }
+    }
+    for (const auto& [step, name] : request.steps) {
+        if (step == "moe" || step == "mla") continue;
+        throw Error{fmt::format("steps: no step '{}' (for '{}'). Steps: mla, moe", step, name)};
+    }
+}
+
+}  // namespace
+
+std::string_view reason_name(Reason reason) {
+    switch (reason) {
+        case Reason::flag:
+            return "flag";
+        case Reason::champion:
+            return "champion";
+        case Reason::reference:
+            break;
+    }
+    return "reference";
+}
+
+PlanRequest parse_plan(std::string_view text) {
+    if (text == "reference") return {{{"*", "reference"}}, {}};
+    PlanRequest request;
+    for (std::string_view rest = text; !rest.empty();) {
+        const std::string_view part = rest.substr(0, rest.find(','));
+        rest.remove_prefix(std::min(rest.size(), part.size() + 1));
+        const std::size_t equals = part.find('=');
+        if (equals == std::string_view::npos || equals == 0 || equals + 1 == part.size()) {
+            throw Error{fmt::format(
+                "--kernels: '{}' is not op=variant; write \"reference\" or op=variant,…", part)};
+        }
+        const std::string op(part.substr(0, equals));
+        auto& into = op == "moe" || op == "mla" ? request.steps : request.kernels;
+        if (!into.emplace(op, std::string(part.substr(equals + 1))).second) {
+            throw Error{fmt::format("--kernels: op '{}' is named twice", op)};
+        }
+    }
+    return request;
+}
+
+KernelPlan resolve_plan(const PlanRequest& request, const UsedShapes& shapes,
+                        const ModelTraits& traits) {
+    check_names(request);
+    KernelPlan plan;
+    for_each_op(plan.kernels, [&](auto& choice) {
+        using Op = typename std::decay_t<decltype(choice)>::OpType;
+        choose(choice, request, std::get<Uses<Op>>(shapes));
+    });
+    choose_step("moe", moe_alternatives(), request, traits, plan.moe, plan.moe_reason);
+    choose_step("mla", mla_alternatives(), request, traits, plan.mla, plan.mla_reason);
+    return plan;
+}
+
+std::string plan_text(const KernelPlan& plan) {
+    std::string text;
+    for_each_op(plan.kernels, [&](const auto& choice) {
+        text += fmt::format("{:<16} {:<28} {}\n", op_name(choice), choice.variant->name,
+                            reason_name(choice.reason));
+    });
+    text +=
+        fmt::format("{:<16} {:<28} {}\n", "step moe", plan.moe->name, reason_name(plan.moe_reason));
+    text +=
+        fmt::format("{:<16} {:<28} {}\n", "step mla", plan.mla->name, reason_name(plan.mla_reason));
+    return text;
+}
+
+}  // namespace steady

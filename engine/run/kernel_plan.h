@@ -1,0 +1,97 @@
+// What runs: for each op one variant, for each step one alternative, with the reason for the
+// choice. Resolved once, when a model is opened, and frozen; an unknown name, a missing CPU feature
+// or an unsupported shape is an error that lists the choices. Nothing is timed and nothing falls
+// back silently.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "engine/model/steps.h"
+#include "kernels/add/op.h"
+#include "kernels/dequantize_row/op.h"
+#include "kernels/f32_matvec/op.h"
+#include "kernels/mla_attention/op.h"
+#include "kernels/moe_router/op.h"
+#include "kernels/other_matvec/op.h"
+#include "kernels/q4_0_experts/op.h"
+#include "kernels/q4_0_matvec/op.h"
+#include "kernels/q5_k_matvec/op.h"
+#include "kernels/q6_k_matvec/op.h"
+#include "kernels/q8_0_matvec/op.h"
+#include "kernels/quantize_q8/op.h"
+#include "kernels/rms_norm/op.h"
+#include "kernels/rope/op.h"
+#include "kernels/swiglu/op.h"
+
+namespace steady {
+
+template <class... Ops>
+struct OpList {
+    static constexpr int size = sizeof...(Ops);
+    template <template <class> class Each>
+    using Tuple = std::tuple<Each<Ops>...>;
+};
+
+// Every op that the forward calls.
+using EngineOps =
+    OpList<Q4_0Matvec, Q5_KMatvec, Q6_KMatvec, Q8_0Matvec, F32Matvec, OtherMatvec, Q4_0Experts,
+           QuantizeQ8, DequantizeRow, RmsNorm, Rope, Swiglu, Add, MlaAttention, MoeRouter>;
+
+enum class Reason { flag, champion, reference };
+std::string_view reason_name(Reason reason);
+
+template <class Op>
+struct Choice {
+    using OpType = Op;
+    const VariantInfo<Op>* variant = nullptr;
+    Reason reason = Reason::reference;
+};
+
+// The shapes that one model calls an op with, most weight bytes per token first.
+template <class Op>
+struct Uses {
+    using OpType = Op;
+    std::vector<typename Op::Shape> shapes;
+};
+using UsedShapes = EngineOps::Tuple<Uses>;
+
+// What a caller asks for; empty maps mean the champions.
+struct PlanRequest {
+    std::map<std::string, std::string> kernels;  // op → variant; "*" → "reference" means all ops
+    std::map<std::string, std::string> steps;    // step → alternative
+};
+
+struct KernelPlan {
+    EngineOps::Tuple<Choice> kernels;
+    const MoeAlternative* moe = nullptr;
+    const MlaAlternative* mla = nullptr;
+    Reason moe_reason = Reason::reference, mla_reason = Reason::reference;
+
+    template <class Op>
+    const VariantInfo<Op>& variant() const {
+        return *std::get<Choice<Op>>(kernels).variant;
+    }
+};
+
+// "reference", or "op=variant,op=variant,…" over the champions. Error for anything else.
+PlanRequest parse_plan(std::string_view text);
+
+// Flag, else champion, else reference. Error: unknown op, variant, step or alternative; a variant
+// that this CPU or one of the model's shapes rules out; steps that the model does not admit.
+KernelPlan resolve_plan(const PlanRequest& request, const UsedShapes& shapes,
+                        const ModelTraits& traits);
+
+// One line per op and step: name, choice, reason.
+std::string plan_text(const KernelPlan& plan);
+
+// Calls visit(choice) for each op of the list, in its order.
+template <class Tuple, class Visit>
+void for_each_op(Tuple& tuple, Visit visit) {
+    std::apply([&](auto&... each) { (visit(each), ...); }, tuple);
+}
+
+}  // namespace steady

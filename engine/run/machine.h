@@ -1,0 +1,49 @@
+// Readings of the machine that belong to a measurement: how fast memory can be read right now, and
+// what others took of the CPUs meanwhile. None of them knows which arm ran.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "engine/run/threads.h"
+
+namespace steady {
+
+// Memory in huge pages, every page touched. Error if the system has not that much.
+class PageBuffer {
+public:
+    explicit PageBuffer(std::int64_t bytes);
+    ~PageBuffer();
+    PageBuffer(const PageBuffer&) = delete;
+    PageBuffer& operator=(const PageBuffer&) = delete;
+    std::span<const std::byte> bytes() const { return {data_, size_}; }
+
+private:
+    std::byte* data_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+// Bytes per second at which the pool's threads read `memory`, best of `passes` whole passes.
+double read_bytes_per_s(ThreadPool& pool, std::span<const std::byte> memory, int passes);
+
+// CPU time since boot, in seconds, from /proc/stat; own is this process's.
+struct CpuTimes {
+    double busy = 0, steal = 0, own = 0;
+    std::int64_t at_ns = 0;
+};
+CpuTimes cpu_times();
+
+struct CpuShares {
+    double steal = 0;        // of wall time × CPUs
+    double busy_others = 0;  // other processes
+};
+CpuShares cpu_shares(const CpuTimes& begin, const CpuTimes& end);
+
+// What the process suffered so far.
+struct Disturbances {
+    std::int64_t involuntary_switches = 0, major_faults = 0;
+};
+Disturbances disturbances();
+
+}  // namespace steady

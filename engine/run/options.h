@@ -1,0 +1,30 @@
+// What one arm may be told besides kernels and steps: threads, how they wait and how rows are cut,
+// and the planted slow-down. The same names serve the command line and an experiment's
+// engine_flags.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "engine/protocol/session.h"
+#include "engine/run/kernel_plan.h"
+#include "engine/run/threads.h"
+
+namespace steady {
+
+struct ArmOptions {
+    PlanRequest plan;
+    ThreadOptions threads;
+    double burn = 0;  // share of each token's own time that is spun away after it, and counted
+};
+
+// Sets one engine flag (wait, cut, pin, burn). Error listing flags or values when unknown.
+void set_engine_flag(ArmOptions& options, const std::string& name, const std::string& value);
+
+// Every flag with its effective value.
+std::map<std::string, std::string> engine_flags(const ArmOptions& options);
+
+// threads 0 means all CPUs that this process may use.
+ArmOptions arm_options(const protocol::ArmRequest& request);
+
+}  // namespace steady

@@ -1,0 +1,27 @@
+// Where a token's time goes: per op the calls, time and weight bytes, counted on real decode steps.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/protocol/session.h"
+#include "engine/run/arm.h"
+
+namespace steady {
+
+struct Profile {
+    std::vector<protocol::ProfileRow>
+        rows;  // most time first; ops that were not called are left out
+    double launches_per_token = 0;
+    double barriers_per_token = 0;
+    double barrier_ns_per_token = 0;
+    double token_ns = 0;  // mean, with the timers running
+};
+
+// Feeds all tokens; the first n_prompt of them are not counted.
+Profile profile_arm(Arm& arm, std::span<const std::int32_t> tokens, std::int64_t n_prompt);
+
+// What one decode step really ran: one token at position 0, counted.
+protocol::AppliedArm applied_arm(Arm& arm);
+
+}  // namespace steady

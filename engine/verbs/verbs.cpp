@@ -1,0 +1,135 @@
+// The table of verbs.
+#include "engine/verbs/verbs.h"
+
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <new>
+
+#include "engine/protocol/error.h"
+#include "engine/run/session.h"
+
+namespace steady {
+
+const std::vector<Verb>& verbs() {
+    static const std::vector<Verb> table{
+        {"inspect",
+         "FILE",
+         "metadata, tensors, weight bytes per token",
+         "",
+         false,
+         {},
+         run_inspect},
+        {"synth",
+         "",
+         "writes a random-weight model with a true geometry",
+         "The same options give the same bytes on every machine. Other GGUF engines load it too.",
+         false,
+         {{"--arch", "NAME", "glm-4.7-flash, deepseek-v2-lite or youtu-llm-2b"},
+          {"--out", "FILE", "where to write"},
+          {"--blocks", "N", "blocks; default: as many as the model has"},
+          {"--size", "SIZE", "full (default), small (100 to 300 MB) or tiny (a few MB)"},
+          {"--seed", "S", "default 1"},
+          {"--threads", "T", "default: all CPUs"}},
+         run_synth},
+        {"logits",
+         "FILE",
+         "the last position's logits for a list of tokens",
+         "With --dump PREFIX every named intermediate of every position goes to PREFIX.bin and\n"
+         "PREFIX.json.",
+         true,
+         {{"--tokens", "LIST", "token ids, e.g. 1,2,3"},
+          {"--dump", "PREFIX", "write named intermediates"}},
+         run_logits},
+        {"compare",
+         "FILE",
+         "says where two plans part, value by value",
+         "",
+         true,
+         {{"--a", "PLAN", "a plan, as for --kernels; moe=… and mla=… name steps"},
+          {"--b", "PLAN", "the other one"},
+          {"--tokens", "LIST", "token ids"},
+          {"--text", "TEXT", "or a text"},
+          {"-n", "N", "tokens of the text, default 16"}},
+         run_compare},
+        {"generate",
+         "FILE",
+         "continues a prompt",
+         "Greedy unless a temperature is given. --prompt ends at the model's stop tokens;\n"
+         "--tokens runs for exactly n tokens.",
+         true,
+         {{"--prompt", "TEXT", "what to continue"},
+          {"--tokens", "LIST", "the same as token ids"},
+          {"-n", "N", "new tokens, default 64"},
+          {"--chat", "", "the prompt is a user's turn in the model's chat format"},
+          {"--system", "TEXT", "with --chat: the system's turn"},
+          {"--temperature", "X", "0 (default): greedy"},
+          {"--top-k", "K", "only the k most likely tokens; 0: all"},
+          {"--top-p", "P", "only the most likely tokens that sum to P"},
+          {"--seed", "S", "of the sampler, default 0"},
+          {"--context", "N", "positions of the KV cache, default: as many as needed"}},
+         run_generate},
+        {"tokenize",
+         "FILE",
+         "text to token ids; a file with a vocabulary alone is enough",
+         "",
+         false,
+         {{"--text", "TEXT", "what to cut"}, {"--file", "PATH", "or a file's bytes"}},
+         run_tokenize},
+        {"bench model",
+         "FILE",
+         "decode speed at steady state",
+         "",
+         true,
+         {{"-n", "N", "timed tokens, default 32"},
+          {"--depth", "D", "positions already in the cache, default 0"}},
+         run_bench_model},
+        {"bench block",
+         "FILE",
+         "one block's speed, and its feed-forward's alone",
+         "",
+         true,
+         {{"-n", "N", "timed runs, default 64"},
+          {"--depth", "D", "positions already in the cache, default 0"}},
+         run_bench_block},
+        {"profile",
+         "FILE",
+         "time, calls and GB/s per op and variant",
+         "",
+         true,
+         {{"-n", "N", "tokens, default 16"}, {"--depth", "D", "positions before them, default 8"}},
+         run_profile},
+        {"session",
+         "FILE",
+         "the protocol that the runner drives, on standard input and output",
+         "One JSON object per line; engine/README.md has an example.",
+         false,
+         {},
+         run_session},
+    };
+    return table;
+}
+
+int run_session(const Arguments& arguments) {
+    serve_session(arguments.positionals[0], std::cin, std::cout);
+    return kExitOk;
+}
+
+int report_error() {
+    try {
+        throw;
+    } catch (const Error& error) {
+        fmt::print(stderr, "steady-engine: {}\n", error.what());
+        return error.exit_code;
+    } catch (const std::bad_alloc&) {
+        fmt::print(stderr,
+                   "steady-engine: out of memory; ask for less context or a smaller model\n");
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "steady-engine: internal error: {}\n", error.what());
+    }
+    return kExitInternal;
+}
+
+}  // namespace steady

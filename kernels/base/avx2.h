@@ -1,0 +1,150 @@
+// Small AVX2 building blocks that several variants use. Always inlined into callers that have
+// opened the same target region.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/base/formats.h"
+#include "kernels/base/target.h"
+
+namespace steady::avx2 {
+
+KERNEL_TARGET_BEGIN(KERNEL_AVX2)
+
+// Sum of the 8 lanes, always in the same order.
+[[gnu::always_inline]] inline float sum(__m256 v) {
+    __m128 half = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    half = _mm_add_ps(half, _mm_movehl_ps(half, half));
+    return _mm_cvtss_f32(_mm_add_ss(half, _mm_shuffle_ps(half, half, 1)));
+}
+
+[[gnu::always_inline]] inline float to_float(Half half) { return _cvtsh_ss(half.bits); }
+
+[[gnu::always_inline]] inline __m256i load(const void* at) {
+    return _mm256_loadu_si256(static_cast<const __m256i*>(at));
+}
+
+// Lanes i < left are set; left at least 0.
+[[gnu::always_inline]] inline __m256i lanes(std::int64_t left) {
+    const __m256i index = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    const int bound = left < 8 ? static_cast<int>(left) : 8;
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(bound), index);
+}
+
+// Σ w · x over 32 int8 pairs in eight int32, w unsigned and at most 127: sums of two products fit
+// sixteen bits.
+[[gnu::always_inline]] inline __m256i dot32(__m256i unsigned_w, __m256i x) {
+    return _mm256_madd_epi16(_mm256_maddubs_epi16(unsigned_w, x), _mm256_set1_epi16(1));
+}
+
+[[gnu::always_inline]] inline __m256 power_of_two(__m256i exponent) {
+    return _mm256_castsi256_ps(
+        _mm256_slli_epi32(_mm256_add_epi32(exponent, _mm256_set1_epi32(127)), 23));
+}
+
+// Cephes' expf, for arguments up to 0; it underflows gradually.
+[[gnu::always_inline]] inline __m256 exp_negative(__m256 argument) {
+    const __m256 x = _mm256_max_ps(argument, _mm256_set1_ps(-110.0F));
+    const __m256 n = _mm256_round_ps(_mm256_mul_ps(x, _mm256_set1_ps(1.44269504F)),
+                                     _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    __m256 r = _mm256_fnmadd_ps(n, _mm256_set1_ps(0.693359375F), x);
+    r = _mm256_fnmadd_ps(n, _mm256_set1_ps(-2.12194440E-4F), r);
+    __m256 p = _mm256_set1_ps(1.9875691500E-4F);
+    p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.3981999507E-3F));
+    p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(8.3334519073E-3F));
+    p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(4.1665795894E-2F));
+    p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.6666665459E-1F));
+    p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(5.0000001201E-1F));
+    p = _mm256_fmadd_ps(p, _mm256_mul_ps(r, r), _mm256_add_ps(r, _mm256_set1_ps(1.0F)));
+    // Two steps, since 2^n itself may be below the normal floats where the result is not zero yet.
+    const __m256i whole = _mm256_cvtps_epi32(n);
+    const __m256i half = _mm256_srai_epi32(whole, 1);
+    const __m256i rest = _mm256_sub_epi32(whole, half);
+    return _mm256_mul_ps(_mm256_mul_ps(p, power_of_two(half)), power_of_two(rest));
+}
+
+// gate / (1 + e^-gate) * up, written with e^-|gate|, which cannot overflow.
+[[gnu::always_inline]] inline __m256 swiglu(__m256 gate, __m256 up) {
+    const __m256 minus_abs = _mm256_or_ps(gate, _mm256_set1_ps(-0.0F));
+    const __m256 e = exp_negative(minus_abs);
+    const __m256 top = _mm256_blendv_ps(gate, _mm256_mul_ps(gate, e), gate);  // by sign
+    const __m256 silu = _mm256_div_ps(top, _mm256_add_ps(_mm256_set1_ps(1.0F), e));
+    return _mm256_mul_ps(silu, up);
+}
+
+// Σ a · b with four partial sums; the tail by mask.
+[[gnu::always_inline]] inline float dot(const float* a, const float* b, std::int64_t n) {
+    __m256 sums[4] = {_mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps(),
+                      _mm256_setzero_ps()};
+    std::int64_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        for (int k = 0; k < 4; ++k) {
+            sums[k] = _mm256_fmadd_ps(_mm256_loadu_ps(a + i + 8 * k),
+                                      _mm256_loadu_ps(b + i + 8 * k), sums[k]);
+        }
+    }
+    for (; i < n; i += 8) {
+        const __m256i mask = lanes(n - i);
+        sums[0] = _mm256_fmadd_ps(_mm256_maskload_ps(a + i, mask), _mm256_maskload_ps(b + i, mask),
+                                  sums[0]);
+    }
+    return sum(_mm256_add_ps(_mm256_add_ps(sums[0], sums[1]), _mm256_add_ps(sums[2], sums[3])));
+}
+
+// 32 values into the q8 form: what op quantize_q8 does to one block.
+[[gnu::always_inline]] inline void quantize_block(const float* x, std::int8_t* q8, float* scale,
+                                                  std::int32_t* block_sum) {
+    const __m256 sign = _mm256_set1_ps(-0.0F);
+    __m256 largest = _mm256_setzero_ps();
+    for (int k = 0; k < 4; ++k) {
+        largest = _mm256_max_ps(largest, _mm256_andnot_ps(sign, _mm256_loadu_ps(x + 8 * k)));
+    }
+    __m128 half = _mm_max_ps(_mm256_castps256_ps128(largest), _mm256_extractf128_ps(largest, 1));
+    half = _mm_max_ps(half, _mm_movehl_ps(half, half));
+    const float max = _mm_cvtss_f32(_mm_max_ss(half, _mm_shuffle_ps(half, half, 1)));
+    *scale = max / 127.0F;
+    const __m256 divisor = _mm256_set1_ps(max > 0 ? *scale : 1.0F);
+    __m256i q[4];
+    for (int k = 0; k < 4; ++k) {
+        q[k] = _mm256_cvtps_epi32(_mm256_div_ps(_mm256_loadu_ps(x + 8 * k), divisor));
+    }
+    const __m256i words_a = _mm256_packs_epi32(q[0], q[1]);
+    const __m256i words_b = _mm256_packs_epi32(q[2], q[3]);
+    const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(words_a, words_b),
+                                                      _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(q8), bytes);
+    const __m256i sums =
+        _mm256_add_epi32(_mm256_add_epi32(q[0], q[1]), _mm256_add_epi32(q[2], q[3]));
+    __m128i total = _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
+    total = _mm_add_epi32(total, _mm_shuffle_epi32(total, 0x4E));
+    *block_sum = _mm_cvtsi128_si32(_mm_add_epi32(total, _mm_shuffle_epi32(total, 0xB1)));
+}
+
+// One row of Q4_0 in the file's layout with q8 activations.
+[[gnu::always_inline]] inline float q4_0_dot(const std::byte* row, const std::int8_t* q8,
+                                             const float* scale, std::int64_t n_blocks) {
+    const __m256i nibble = _mm256_set1_epi8(15);
+    const __m256i eight = _mm256_set1_epi8(8);
+    __m256 sums[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
+    for (std::int64_t b = 0; b < n_blocks; ++b) {
+        // In place: a copy on the stack would be read across the stores that made it.
+        const auto& block = *reinterpret_cast<const BlockQ4_0*>(row + 18 * b);
+        const __m128i packed = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block.qs));
+        const __m256i both = _mm256_set_m128i(_mm_srli_epi16(packed, 4), packed);
+        const __m256i x = load(q8 + 32 * b);
+        const __m256i q = _mm256_sub_epi8(_mm256_and_si256(both, nibble), eight);
+        // |q| · (x with q's sign): the multiply wants one unsigned side.
+        const __m256i exact = dot32(_mm256_sign_epi8(q, q), _mm256_sign_epi8(x, q));
+        const __m256 d = _mm256_set1_ps(to_float(block.d) * scale[b]);
+        sums[b % 2] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(exact), d, sums[b % 2]);
+    }
+    return sum(_mm256_add_ps(sums[0], sums[1]));
+}
+
+KERNEL_TARGET_END
+
+}  // namespace steady::avx2

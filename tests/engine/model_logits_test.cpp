@@ -1,0 +1,105 @@
+// The engine against exact logits: the reference to the bound of float arithmetic, the champions to
+// that of 8-bit activations, and every step alternative likewise. Bits do not depend on threads.
+#include <gtest/gtest.h>
+
+#include "engine/model/forward.h"
+#include "engine/run/decode.h"
+#include "engine/run/model.h"
+#include "engine/text/sampler.h"
+#include "tests/support/tiny_models.h"
+
+namespace steady {
+namespace {
+
+constexpr double kExact = 1e-5;      // float activations
+constexpr double kQuantised = 0.08;  // 8-bit activations, on these prompts
+
+const PlanRequest kReference{{{"*", "reference"}}, {}};
+
+ArmOptions with(PlanRequest plan, int threads = 2) {
+    ArmOptions options;
+    options.plan = std::move(plan);
+    options.threads.threads = threads;
+    return options;
+}
+
+class TinyModel : public testing::TestWithParam<std::string> {
+protected:
+    // All prompts, or the one of seven tokens.
+    void expect_close(const PlanRequest& plan, double bound, bool all_prompts) {
+        Model model(tiny::path(GetParam()));
+        auto arms = model.make_arms({with(plan)}, 64);
+        for (const tiny::Prompt& prompt : tiny::prompts(GetParam())) {
+            if (!all_prompts && prompt.tokens.size() != 7) continue;
+            const std::vector<float> last = copy(feed(*arms[0], prompt.tokens));
+            EXPECT_LE(tiny::rel_l2(last, prompt.exact_last), bound);
+            EXPECT_EQ(greedy_token(last), prompt.greedy[0]);
+            const auto n = static_cast<std::int64_t>(prompt.tokens.size());
+            const auto after = feed(*arms[0], std::span(prompt.greedy).first(15), n);
+            EXPECT_LE(tiny::rel_l2(after, prompt.exact_gen15), bound);
+            EXPECT_EQ(greedy_token(after), prompt.greedy[15]);
+        }
+    }
+    static std::vector<float> copy(std::span<const float> values) {
+        return {values.begin(), values.end()};
+    }
+};
+
+TEST_P(TinyModel, ReferenceIsExact) { expect_close(kReference, kExact, true); }
+
+TEST_P(TinyModel, ChampionsStayWithinTheirBound) { expect_close({}, kQuantised, true); }
+
+TEST_P(TinyModel, UnfusedExpertsAreExact) {
+    expect_close({kReference.kernels, {{"moe", "unfused"}}}, kExact, false);
+}
+
+TEST_P(TinyModel, MaterialisedAttentionIsExact) {
+    expect_close({kReference.kernels, {{"mla", "materialised"}}}, kExact, false);
+}
+
+TEST_P(TinyModel, ChampionsOfOtherStepsStayWithinTheirBound) {
+    expect_close({{}, {{"mla", "materialised"}, {"moe", "unfused"}}}, kQuantised, false);
+}
+
+TEST_P(TinyModel, GreedyTokensAreTheExactOnes) {
+    Model model(tiny::path(GetParam()));
+    auto arms = model.make_arms({with({})}, 64);
+    for (const tiny::Prompt& prompt : tiny::prompts(GetParam())) {
+        std::vector<std::int32_t> made{greedy_token(feed(*arms[0], prompt.tokens))};
+        while (made.size() < prompt.greedy.size()) {
+            const auto position =
+                static_cast<std::int64_t>(prompt.tokens.size() + made.size()) - 1;
+            made.push_back(greedy_token(feed(*arms[0], {&made.back(), 1}, position)));
+        }
+        EXPECT_EQ(made, prompt.greedy);
+    }
+}
+
+TEST_P(TinyModel, ThreadsAndCutsChangeNoBit) {
+    Model model(tiny::path(GetParam()));
+    const std::vector<std::int32_t> all = tiny::prompts(GetParam())[1].tokens;
+    const std::vector<std::int32_t> tokens(all.begin(), all.begin() + 3);
+    for (const PlanRequest& plan : {kReference, PlanRequest{}}) {
+        auto arms = model.make_arms({with(plan, 1)}, 64);
+        const std::vector<float> expected = copy(feed(*arms[0], tokens));
+        for (const int threads : {1, 2, 3}) {
+            for (const Cut cut : {Cut::fixed, Cut::dynamic}) {
+                ArmOptions options = with(plan, threads);
+                options.threads.cut = cut;
+                options.threads.wait = threads == 3 ? Wait::sleep : Wait::spin;
+                auto other = model.make_arms({options}, 64);
+                EXPECT_EQ(copy(feed(*other[0], tokens)), expected)
+                    << threads << " threads, " << cut_name(cut);
+            }
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TinyModel, testing::ValuesIn(tiny::kModels), [](const auto& model) {
+    std::string name = model.param;
+    for (char& c : name) c = c == '-' ? '_' : c;
+    return name;
+});
+
+}  // namespace
+}  // namespace steady
