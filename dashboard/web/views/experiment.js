@@ -12,13 +12,9 @@ const STOPS = { early_e: 'Stopped early: the evidence had reached its bound.', c
 const OUTCOMES = { pass: '✓', fail: '✕', open: '~', advice: 'i', skipped: '–', planned: '…', pending: '…' };
 
 // Levels that contradict each other are the reason why only the model decides: said aloud.
-function contradiction(gates) {
-  const sure = (gate) => gate.interval && ((gate.interval[0] ?? -1) > 0 || (gate.interval[1] ?? 1) < 0);
-  const low = gates.find((gate) => (gate.level === 'micro' || gate.level === 'block') && sure(gate));
-  const model = gates.find((gate) => gate.level === 'model' && gate.role === 'decides' && sure(gate));
-  if (!low || !model || Math.sign(low.effect) === Math.sign(model.effect)) return null;
-  return h('p', { class: 'contradiction', role: 'note' }, 'The levels contradict each other: ',
-    h('strong', null, `${low.level} ${percent(low.effect, 1)}, model ${percent(model.effect, 1)}`), '. Only the model decides.');
+function contradiction(result) {
+  if (!result.contradiction) return null;
+  return h('p', { class: 'contradiction', role: 'note' }, 'The levels contradict each other: ', h('strong', null, result.contradiction), '. Only the model decides.');
 }
 
 function cancelButton(data) {
@@ -58,7 +54,7 @@ function verdictHead(data) {
       result ? h('div', { class: 'headline' }, effect(result)) : null),
     h('h1', null, data.spec.hypothesis?.claim ?? data.id),
     result?.sentence ? h('p', { class: 'lead' }, result.sentence) : null,
-    result ? contradiction(result.gates) : progressBar(data.pairs_done, data.pairs_max, 'pairs measured'),
+    result ? contradiction(result) : progressBar(data.pairs_done, data.pairs_max, 'pairs measured'),
     data.note ? h('p', { class: 'note' }, data.note) : null,
     h('p', { class: 'dim' }, meta.map((one, i) => [i ? ' · ' : '', one])),
     actions(data));
