@@ -136,14 +136,15 @@ TokenBytes bytes_per_token(const GgufFile& file) {
     for (const Tensor& tensor : file.tensors()) {
         const std::string_view name = tensor.name;
         const int block = block_of(name);
+        const bool is_decoded = block < 0 || static_cast<std::uint32_t>(block) < n_decoded;
         if (name == "token_embd.weight") {
             sum.embedding += tensor.bytes / tensor.dims[1];
             if (output == nullptr) sum.output += tensor.bytes;
         } else if (&tensor == output) {
             sum.output += tensor.bytes;
-        } else if (block < 0) {
-            sum.norms += tensor.bytes;
-        } else if (static_cast<std::uint32_t>(block) >= n_decoded) {
+        } else if (block < 0 || holds(name, ".attn_norm.") || holds(name, ".ffn_norm.")) {
+            sum.norms += is_decoded ? tensor.bytes : 0;
+        } else if (!is_decoded) {
             continue;
         } else if (holds(name, "_exps.")) {
             const std::uint64_t n_experts = tensor.dims[2];
@@ -152,8 +153,6 @@ TokenBytes bytes_per_token(const GgufFile& file) {
             sum.shared += tensor.bytes;
         } else if (holds(name, "ffn_gate_inp.") || holds(name, "exp_probs_b.")) {
             sum.router += tensor.bytes;
-        } else if (holds(name, ".attn_norm.") || holds(name, ".ffn_norm.")) {
-            sum.norms += tensor.bytes;
         } else {
             (holds(name, ".attn_") ? sum.attention : sum.dense) += tensor.bytes;
         }

@@ -160,6 +160,7 @@ SynthResult synthesise(const SynthOptions& options) {
     if (options.out.empty()) throw Error("synth: --out: found nothing, allowed: a path to write");
     GgufWriter writer;
     std::vector<std::uint64_t> offsets;
+    offsets.reserve(tensors.size());
     for (const SynthTensor& tensor : tensors) {
         offsets.push_back(writer.tensor(tensor.name, tensor.type, tensor.dims));
     }

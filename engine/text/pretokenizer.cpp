@@ -24,20 +24,37 @@ constexpr std::string_view kSpace =
 constexpr std::string_view kContraction =
     "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])";
 
-// {0}: white space, {1}: contractions.
-constexpr std::string_view kGlm4[] = {
-    "{1}|[^\\r\\n\\p{{L}}\\p{{N}}]?\\p{{L}}+|\\p{{N}}{{1,3}}"
-    "| ?[^{0}\\p{{L}}\\p{{N}}]+[\\r\\n]*|[{0}]*[\\r\\n]+|[{0}]+(?![^{0}])|[{0}]+"};
+// Letters, numbers and marks, as the inside of a class: those of PCRE2 10.42, which knows Unicode
+// 14, and those of Unicode 15.1, which the reference knows.
+constexpr std::string_view kLetter =
+    "\\p{L}\\x{11240}\\x{1123F}\\x{11F02}\\x{11F04}-\\x{11F10}\\x{11F12}-\\x{11F33}\\x{1342F}"
+    "\\x{13441}-\\x{13446}\\x{1B132}\\x{1B155}\\x{1DF25}-\\x{1DF2A}\\x{1E030}-\\x{1E06D}"
+    "\\x{1E4D0}-\\x{1E4EB}\\x{2EBF0}-\\x{2EE5D}\\x{31350}-\\x{323AF}";
+constexpr std::string_view kNumber =
+    "\\p{N}\\x{11F50}-\\x{11F59}\\x{1D2C0}-\\x{1D2D3}\\x{1E4F0}-\\x{1E4F9}";
+constexpr std::string_view kMark =
+    "\\p{M}\\x{CF3}\\x{ECE}\\x{10EFD}-\\x{10EFF}\\x{11241}\\x{11F00}\\x{11F01}\\x{11F03}"
+    "\\x{11F34}-\\x{11F3A}\\x{11F3E}-\\x{11F42}\\x{13440}\\x{13447}-\\x{13455}\\x{1E08F}"
+    "\\x{1E4EC}-\\x{1E4EF}";
 
-constexpr std::string_view kYoutu[] = {
-    // Hangul; CJK punctuation; Bopomofo; Han and kana
+// {0}: white space, {1}: contractions, {2}: DeepSeek's letters, {3}: letters, {4}: numbers,
+// {5}: marks.
+constexpr std::string_view kGlm4Piece =
+    "{1}|[^\\r\\n{3}{4}]?[{3}]+|[{4}]{{1,3}}"
+    "| ?[^{0}{3}{4}]+[\\r\\n]*|[{0}]*[\\r\\n]+|[{0}]+(?![^{0}])|[{0}]+";
+constexpr std::string_view kGlm4[] = {kGlm4Piece};
+
+// Hangul; CJK punctuation; Bopomofo; Han and kana.
+constexpr std::string_view kYoutuEastern =
     "[\\x{{AC00}}-\\x{{D7A3}}\\x{{3131}}-\\x{{318E}}]+"
     "|[\\x{{FF01}}\\x{{2026}}\\x{{201C}}\\x{{201D}}\\x{{2018}}\\x{{2019}}\\x{{2014}}\\x{{FF1A}}"
     "\\x{{FF1B}}\\x{{FF0C}}\\x{{3001}}-\\x{{303F}}\\x{{FE30}}-\\x{{FE4F}}]+"
     "|[\\x{{3105}}-\\x{{312F}}]+"
-    "|[\\x{{4E00}}-\\x{{9FA5}}\\x{{3040}}-\\x{{309F}}\\x{{30A0}}-\\x{{30FF}}]+",
-    "[^\\r\\n\\p{{L}}\\p{{N}}]?[\\p{{L}}\\p{{M}}]+{1}?|\\p{{N}}"
-    "| ?[^{0}\\p{{L}}\\p{{N}}]+[\\r\\n/]*|[{0}]*[\\r\\n]+|[{0}]+(?![^{0}])|[{0}]+"};
+    "|[\\x{{4E00}}-\\x{{9FA5}}\\x{{3040}}-\\x{{309F}}\\x{{30A0}}-\\x{{30FF}}]+";
+constexpr std::string_view kYoutuPiece =
+    "[^\\r\\n{3}{4}]?[{3}{5}]+{1}?|[{4}]"
+    "| ?[^{0}{3}{4}]+[\\r\\n/]*|[{0}]*[\\r\\n]+|[{0}]+(?![^{0}])|[{0}]+";
+constexpr std::string_view kYoutu[] = {kYoutuEastern, kYoutuPiece};
 
 // Letters of the scripts with case, as DeepSeek's vocabulary lists them: the inside of a class.
 constexpr std::string_view kDeepseekLetters =
@@ -64,17 +81,17 @@ constexpr std::string_view kDeepseekLetters =
 // take quadratic time on a long run of spaces.
 constexpr std::string_view kTrailingSpace = "";
 
-// {2}: the letters above.
-constexpr std::string_view kDeepseek[] = {
-    "[\\r\\n]", "[{0}]?[{2}]+",
+constexpr std::string_view kDeepseekWord = "[{0}]?[{2}]+";
+constexpr std::string_view kDeepseekPunctuation =
     "[{0}]?[!-/:-~\\x{{FF01}}-\\x{{FF0F}}\\x{{FF1A}}-\\x{{FF5E}}\\x{{2018}}-\\x{{201F}}"
-    "\\x{{3001}}\\x{{3002}}]+",
-    kTrailingSpace,
-    // U+0800 to U+9FA5 less white space, and Hangul
+    "\\x{{3001}}\\x{{3002}}]+";
+// U+0800 to U+9FA5 less white space, and Hangul.
+constexpr std::string_view kDeepseekEastern =
     "[\\x{{800}}-\\x{{167F}}\\x{{1681}}-\\x{{1FFF}}\\x{{200B}}-\\x{{2027}}\\x{{202A}}-\\x{{202E}}"
-    "\\x{{2030}}-\\x{{205E}}\\x{{2060}}-\\x{{2FFF}}\\x{{3001}}-\\x{{9FA5}}\\x{{AC00}}-\\x{{D7FF}}]"
-    "+",
-    "\\p{{N}}+"};
+    "\\x{{2030}}-\\x{{205E}}\\x{{2060}}-\\x{{2FFF}}\\x{{3001}}-\\x{{9FA5}}"
+    "\\x{{AC00}}-\\x{{D7FF}}]+";
+constexpr std::string_view kDeepseek[] = {"[\\r\\n]",     kDeepseekWord,    kDeepseekPunctuation,
+                                          kTrailingSpace, kDeepseekEastern, "[{4}]+"};
 
 struct Family {
     std::string_view name;
@@ -207,10 +224,10 @@ Pretokenizer::Pretokenizer(std::string_view name) : rules_(std::make_unique<Rule
         if (family.name != name) continue;
         for (const std::string_view expression : family.expressions) {
             const bool is_regex = !expression.empty();
-            rules_->codes.push_back(
-                is_regex ? std::make_unique<Code>(fmt::format(fmt::runtime(expression), kSpace,
-                                                              kContraction, kDeepseekLetters))
-                         : nullptr);
+            rules_->codes.push_back(is_regex ? std::make_unique<Code>(fmt::format(
+                                                   fmt::runtime(expression), kSpace, kContraction,
+                                                   kDeepseekLetters, kLetter, kNumber, kMark))
+                                             : nullptr);
         }
         return;
     }

@@ -41,9 +41,14 @@ KERNEL_TARGET_BEGIN(KERNEL_AVX2)
     return _mm256_madd_epi16(_mm256_maddubs_epi16(unsigned_w, x), _mm256_set1_epi16(1));
 }
 
-// Cephes' expf, for arguments up to 0; below the smallest normal float the result is 0.
-[[gnu::always_inline]] inline __m256 exp_negative(__m256 x) {
-    const __m256 normal = _mm256_cmp_ps(x, _mm256_set1_ps(-87.33654F), _CMP_GE_OQ);
+[[gnu::always_inline]] inline __m256 power_of_two(__m256i exponent) {
+    return _mm256_castsi256_ps(
+        _mm256_slli_epi32(_mm256_add_epi32(exponent, _mm256_set1_epi32(127)), 23));
+}
+
+// Cephes' expf, for arguments up to 0; it underflows gradually.
+[[gnu::always_inline]] inline __m256 exp_negative(__m256 argument) {
+    const __m256 x = _mm256_max_ps(argument, _mm256_set1_ps(-110.0F));
     const __m256 n = _mm256_round_ps(_mm256_mul_ps(x, _mm256_set1_ps(1.44269504F)),
                                      _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     __m256 r = _mm256_fnmadd_ps(n, _mm256_set1_ps(0.693359375F), x);
@@ -55,9 +60,11 @@ KERNEL_TARGET_BEGIN(KERNEL_AVX2)
     p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.6666665459E-1F));
     p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(5.0000001201E-1F));
     p = _mm256_fmadd_ps(p, _mm256_mul_ps(r, r), _mm256_add_ps(r, _mm256_set1_ps(1.0F)));
-    const __m256i power =
-        _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23);
-    return _mm256_and_ps(_mm256_mul_ps(p, _mm256_castsi256_ps(power)), normal);
+    // Two steps, since 2^n itself may be below the normal floats where the result is not zero yet.
+    const __m256i whole = _mm256_cvtps_epi32(n);
+    const __m256i half = _mm256_srai_epi32(whole, 1);
+    const __m256i rest = _mm256_sub_epi32(whole, half);
+    return _mm256_mul_ps(_mm256_mul_ps(p, power_of_two(half)), power_of_two(rest));
 }
 
 // gate / (1 + e^-gate) * up, written with e^-|gate|, which cannot overflow.
@@ -124,8 +131,8 @@ KERNEL_TARGET_BEGIN(KERNEL_AVX2)
     const __m256i eight = _mm256_set1_epi8(8);
     __m256 sums[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
     for (std::int64_t b = 0; b < n_blocks; ++b) {
-        BlockQ4_0 block;
-        std::memcpy(&block, row + 18 * b, sizeof block);
+        // In place: a copy on the stack would be read across the stores that made it.
+        const auto& block = *reinterpret_cast<const BlockQ4_0*>(row + 18 * b);
         const __m128i packed = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block.qs));
         const __m256i both = _mm256_set_m128i(_mm_srli_epi16(packed, 4), packed);
         const __m256i x = load(q8 + 32 * b);

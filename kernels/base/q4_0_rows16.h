@@ -24,7 +24,8 @@ void pack(MatrixShape shape, const std::byte* src, std::byte* dst);
 
 KERNEL_TARGET_BEGIN(KERNEL_AVX512_VNNI)
 
-// The dot products of 16 packed rows with x, one per lane.
+// The dot products of 16 packed rows with x, one per lane. kAhead: bytes fetched ahead, 0 for none.
+template <int kAhead = 0>
 [[gnu::always_inline]] inline __m512 dot(const std::byte* rows, const std::int8_t* q8,
                                          const float* scale, const std::int32_t* sum,
                                          std::int64_t n_blocks) {
@@ -34,6 +35,12 @@ KERNEL_TARGET_BEGIN(KERNEL_AVX512_VNNI)
         const std::byte* block = rows + b * kBlockBytes;
         __m512i even = _mm512_setzero_si512();
         __m512i odd = _mm512_setzero_si512();
+        if constexpr (kAhead > 0) {
+            for (int line = 0; line < 5; ++line) {
+                _mm_prefetch(reinterpret_cast<const char*>(block) + kAhead + 64 * line,
+                             _MM_HINT_T0);
+            }
+        }
         for (int j = 0; j < 4; ++j) {
             const __m512i w = avx512::load(block + 32 + 64 * j);
             int x[2];

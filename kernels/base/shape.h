@@ -29,7 +29,7 @@ struct ParsedShape {
 
 template <class Shape>
 std::string to_text(const Shape& shape) {
-    const Shape defaults;
+    const Shape defaults{};
     std::string text;
     for (const ShapeField<Shape>& field : Shape::fields()) {
         std::string value;

@@ -76,8 +76,8 @@ std::int32_t take_best(float* scores, std::int64_t n) {
 
 void run(const MoeRouter::Args& args, Range range) noexcept {
     if (range.begin >= range.end) return;
-    alignas(64) float probability[kMaxExperts];
-    alignas(64) float scores[kMaxExperts];
+    alignas(64) float probability[kMaxExperts] = {};
+    alignas(64) float scores[kMaxExperts] = {};
     const std::int64_t n = args.shape.n_experts;
     probabilities(args, probability);
     for (std::int64_t e = 0; e < n; e += 16) {

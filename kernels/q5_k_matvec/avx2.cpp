@@ -19,8 +19,7 @@ namespace {
     __m256 total = _mm256_setzero_ps();
     float taken = 0;
     for (std::int64_t b = 0; b < n_blocks; ++b) {
-        BlockQ5_K block;
-        std::memcpy(&block, row + 176 * b, sizeof block);
+        const auto& block = *reinterpret_cast<const BlockQ5_K*>(row + 176 * b);
         const __m256i fifth = avx2::load(block.qh);
         __m256 scaled = _mm256_setzero_ps();
         float mins = 0;

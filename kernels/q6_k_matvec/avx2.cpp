@@ -26,8 +26,7 @@ namespace {
                                         const float* scale, std::int64_t n_blocks) {
     __m256 total = _mm256_setzero_ps();
     for (std::int64_t b = 0; b < n_blocks; ++b) {
-        BlockQ6_K block;
-        std::memcpy(&block, row + 210 * b, sizeof block);
+        const auto& block = *reinterpret_cast<const BlockQ6_K*>(row + 210 * b);
         __m256 scaled = _mm256_setzero_ps();
         for (int part = 0; part < 8; ++part) {
             const std::int64_t at = 8 * b + part;

@@ -31,7 +31,6 @@ int verb_tried(const Arguments& arguments);
 int verb_compare(const Arguments& arguments);
 int verb_report(const Arguments& arguments);
 int verb_export(const Arguments& arguments);
-int verb_import(const Arguments& arguments);
 
 // verbs_host.cpp: this machine
 int verb_aa(const Arguments& arguments);

@@ -58,7 +58,7 @@ int verb_stats_check(const Arguments& arguments) {
 }
 
 int verb_replay(const Arguments& arguments) {
-    const Replay replayed = replay(read_json(arguments.words[0]));
+    const Replay replayed = replay_corpus(read_json(arguments.words[0]));
     return print(arguments, replay_json(replayed), replay_text(replayed));
 }
 

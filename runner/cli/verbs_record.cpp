@@ -216,4 +216,12 @@ int verb_report(const Arguments& arguments) {
     return exit_code(record.analysis->verdict);
 }
 
+int verb_export(const Arguments& arguments) {
+    Store store = open_store(arguments);
+    const Record record = store.load_record(arguments.words[0]);
+    const std::string path = arguments.get("out", record.id + ".steady.json");
+    write_file_atomic(path, record_text(record));
+    return print(arguments, {{"id", record.id}, {"file", path}}, path);
+}
+
 }  // namespace steady

@@ -72,10 +72,13 @@ std::string synthesise(const std::string& name, const std::smatch& parts,
         argv.push_back(parts[3].str());
     }
     if (!arguments.has("quiet")) fmt::print(stderr, "making model {}\n", name);
-    const Finished made = run_program(argv, {.timeout_s = 1800});
-    if (made.how != "exit" || made.code != 0) {
+    ChildOptions options;
+    options.argv = argv;
+    options.limits.file_size.reset();
+    const ChildEnd made = run_child(options, 1800);
+    if (!made.ok()) {
         fs::remove(temporary);
-        throw Error(fmt::format("cannot make model {}: {} {}", name, made.how, made.stderr_text));
+        throw Error(fmt::format("cannot make model {}: {}", name, made.describe()));
     }
     fs::rename(temporary, path);
     return path;
@@ -148,6 +151,12 @@ std::string engine_path(const Arguments& arguments) {
     return fs::canonical(path).string();
 }
 
-std::string kernels_path() { return self_exe_dir() + "/steady-kernels"; }
+std::string kernels_path(const std::string& engine) {
+    const fs::path path(engine);
+    std::string name = path.filename().string();
+    const std::size_t at = name.find("engine");
+    if (at != std::string::npos) name.replace(at, 6, "kernels");
+    return (path.parent_path() / name).string();
+}
 
 }  // namespace steady

@@ -30,8 +30,9 @@ Workload load_workload(const std::string& name);
 // random weights in that model's true structure. Throws Error naming where was looked.
 std::string resolve_model(const std::string& name, const Arguments& arguments);
 
-// --engine, else steady-engine beside this executable; steady-kernels likewise.
+// --engine, else steady-engine beside this executable; steady-kernels is the file beside the engine
+// whose name differs in that word.
 std::string engine_path(const Arguments& arguments);
-std::string kernels_path();
+std::string kernels_path(const std::string& engine);
 
 }  // namespace steady

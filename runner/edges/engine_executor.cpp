@@ -1,242 +1,307 @@
-// Requests out, replies in; each reply must echo its request's nonce, so that a stale or foreign
-// line can never be taken for an answer.
+// Both arms of an A/A pair are arm A, whatever the labels say; nothing else distinguishes them, so
+// an A/A pair passes through exactly the code of a measured one.
 #include "runner/edges/engine_executor.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 
-#include <cmath>
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "engine/protocol/error.h"
 #include "engine/protocol/session_json.h"
+#include "runner/edges/noise.h"
+#include "runner/pipeline/text.h"
 
 namespace steady {
 namespace {
 
 using protocol::ArmRequest;
+using protocol::DuetArm;
 
-constexpr int kProfileTokens = 16;
-constexpr int kCorrectnessTokens = 32;
+// In a duet both arms alternate every few tokens, so that a disturbance meets both; processes one
+// after the other are not protected like that.
+constexpr double kDuetSteal = 0.10, kDuetBusyOthers = 0.25;
+constexpr double kFewestTicks_s = 0.05;  // /proc/stat counts in 10 ms: less is rounding
+constexpr double kMicroTimeout_s = 600;
 
 ArmRequest arm_request(const Spec& spec, const std::string& name) {
-    const ArmSpec& arm = spec.arms.at(name);
+    const auto found = spec.arms.find(name);
+    if (found == spec.arms.end()) throw Error{fmt::format("the spec has no arm {}", name)};
+    const ArmSpec& arm = found->second;
     return {.kernels = arm.kernels,
             .steps = arm.steps,
             .threads = arm.threads.value_or(spec.subject.threads),
             .engine_flags = arm.engine_flags};
 }
 
-// One session process: starts, opens, answers, quits.
-class Session {
-public:
-    Session(const Spec& spec, const EngineSetup& setup, bool aa, int context,
-            std::uint64_t layout_seed)
-        : setup_(&setup), child_(options(setup)) {
-        protocol::OpenRequest request;
-        request.arms = {{"A", arm_request(spec, "A")}, {"B", arm_request(spec, aa ? "A" : "B")}};
-        request.context = context;
-        request.layout_seed = layout_seed;
-        opened = ask<protocol::OpenReply>("open", request);
-    }
-
-    // Throws Error with the engine's own words when it refuses, CandidateFailed when it breaks.
-    template <class Reply, class Request>
-    Reply ask(const std::string& what, Request request) {
-        request.nonce = random_hex(8);
-        nlohmann::json json = request;
-        json["do"] = what;
-        if (!child_.write_line(json.dump())) broken(what);
-        const std::optional<std::string> line = child_.read_line(setup_->timeout_s);
-        if (!line) broken(what);
-        const nlohmann::json reply = nlohmann::json::parse(*line, nullptr, false);
-        if (reply.is_object() && reply.contains("error") && reply["error"].is_string()) {
-            throw Error(reply["error"].get<std::string>());
-        }
-        try {
-            Reply answer = protocol::strict_from_json<Reply>(reply, "reply to " + what);
-            if (answer.nonce != request.nonce) throw Error("reply to " + what + ": wrong nonce");
-            return answer;
-        } catch (const Error& error) {
-            child_.end_as(Ending::protocol);
-            throw CandidateFailed(fmt::format("protocol: {}", error.what()));
-        }
-    }
-
-    void quit() {
-        child_.write_line(R"({"do":"quit"})");
-        child_.finish(10);
-    }
-
-    protocol::OpenReply opened;
-
-private:
-    static ChildOptions options(const EngineSetup& setup) {
-        ChildOptions options;
-        options.argv = {setup.engine, "session", setup.model};
-        options.host_lock_fd = setup.host_lock_fd;
-        options.stop = setup.stop;
-        options.output_cap = std::size_t{16} << 20U;
-        options.line_cap = std::size_t{4} << 20U;
-        return options;
-    }
-
-    [[noreturn]] void broken(const std::string& what) {
-        const ChildEnd end = child_.finish(2);
-        throw CandidateFailed(fmt::format("{}: {} ({})",
-                                          end.outcome() == "ok" ? "protocol" : end.outcome(),
-                                          end.describe(), what));
-    }
-
-    const EngineSetup* setup_;
-    Child child_;
-};
-
-std::vector<double> positive_values(const std::vector<double>& values, const std::string& what) {
-    for (const double value : values) {
-        if (!(value > 0) || !std::isfinite(value)) {
-            throw CandidateFailed(fmt::format("protocol: {} holds {}", what, value));
-        }
-    }
-    return values;
+std::string metric_of(const std::string& scope) {
+    if (scope == "block") return "block_ns";
+    if (scope == "ffn") return "ffn_ns";
+    return "token_ns";
 }
 
-void put_arm(std::map<std::string, std::vector<double>>& side, const std::string& metric,
-             const protocol::DuetArm& arm, std::size_t n_expected) {
-    if (arm.token_ns.size() != n_expected) {
-        throw CandidateFailed(fmt::format("protocol: {} latencies where {} were asked for",
-                                          arm.token_ns.size(), n_expected));
-    }
-    side[metric] = positive_values(arm.token_ns, "token_ns");
-    if (metric != "token_ns") return;
-    side["ttft_ns"] = positive_values({arm.ttft_ns}, "ttft_ns");
-    side["rss_bytes"] = positive_values({arm.rss_bytes}, "rss_bytes");
-    side["launches_per_token"] = positive_values({arm.launches_per_token}, "launches_per_token");
+// Values that are positive in both arms; a scope that has no such value reports zero.
+void put_single(Pair& pair, const std::string& metric, double a, double b) {
+    if (!(a > 0) || !(b > 0)) return;
+    pair.a[metric] = {a};
+    pair.b[metric] = {b};
 }
 
-Measured failed(const MeasureRequest& request, const std::string& text) {
-    Measured measured;
-    measured.pair = request.pair;
-    const std::size_t colon = text.find(": ");
-    measured.outcome = text.substr(0, colon);
-    measured.detail = colon == std::string::npos ? "" : text.substr(colon + 2);
-    return measured;
+void fill(Pair& pair, const std::string& scope, const DuetArm& a, const DuetArm& b) {
+    pair.a[metric_of(scope)] = a.token_ns;
+    pair.b[metric_of(scope)] = b.token_ns;
+    put_single(pair, "ttft_ns", a.ttft_ns, b.ttft_ns);
+    put_single(pair, "rss_bytes", a.rss_bytes, b.rss_bytes);
+    put_single(pair, "launches_per_token", a.launches_per_token, b.launches_per_token);
+}
+
+// What noise says about the window in which these tokens were timed.
+std::string disturbance(const protocol::DuetReply& reply, Mode mode) {
+    double window_s = 0;
+    for (const DuetArm* arm : {&reply.a, &reply.b}) {
+        for (const double ns : arm->token_ns) window_s += ns * 1e-9;
+    }
+    const double most_steal = mode == Mode::duet ? kDuetSteal : kMostSteal;
+    const double most_busy = mode == Mode::duet ? kDuetBusyOthers : kMostBusyOthers;
+    const auto beyond = [&](double share, double most) {
+        return share > most && share * window_s >= kFewestTicks_s;
+    };
+    if (beyond(reply.steal_share, most_steal)) {
+        return fmt::format("steal {:.1f} %", 100 * reply.steal_share);
+    }
+    if (beyond(reply.busy_others_share, most_busy)) {
+        return fmt::format("other processes {:.1f} %", 100 * reply.busy_others_share);
+    }
+    return "";
+}
+
+template <class Reply>
+Reply read_reply(nlohmann::json reply, const std::string& verb) {
+    try {
+        return protocol::strict_from_json<Reply>(std::move(reply), "reply to " + verb);
+    } catch (const Error& error) {
+        throw SessionFailure("protocol", error.what());
+    }
+}
+
+void require_values(const std::vector<double>& values, std::size_t n) {
+    const bool sound = std::all_of(values.begin(), values.end(), [](double value) {
+        return value > 0 && value < 1e18;  // false for NaN
+    });
+    if (values.size() == n && sound) return;
+    throw SessionFailure("protocol",
+                         fmt::format("{} latencies above zero were asked for, {} came{}", n,
+                                     values.size(), sound ? "" : ", not all sound"));
 }
 
 }  // namespace
 
-std::string window_fault(double steal_share, double busy_others_share) {
-    // Judgement, equal for both arms: far above what a duet averages out.
-    constexpr double kMaxSteal = 0.05, kMaxOthers = 0.50;
-    if (steal_share > kMaxSteal) {
-        return fmt::format("steal: the host took {:.1f} % of the CPU time", 100 * steal_share);
+EngineExecutor::EngineExecutor(EngineExecutorOptions options) : options_(std::move(options)) {
+    if (options_.spec->subject.program != "steady-engine") {
+        throw Error{fmt::format("subject.program {} cannot be run yet; steady-engine can",
+                                options_.spec->subject.program)};
     }
-    if (busy_others_share > kMaxOthers) {
-        return fmt::format("load: other programs used {:.0f} % of the CPU time",
-                           100 * busy_others_share);
-    }
-    return {};
 }
 
-EngineExecutor::EngineExecutor(const Spec& spec, EngineSetup setup)
-    : spec_(&spec), setup_(std::move(setup)) {}
+ChildOptions EngineExecutor::child(const std::string& program,
+                                   std::vector<std::string> arguments) const {
+    ChildOptions child;
+    child.argv.push_back(program);
+    child.argv.insert(child.argv.end(), arguments.begin(), arguments.end());
+    child.host_lock_fd = options_.host_lock_fd;
+    child.stop = options_.stop;
+    child.output_cap = std::size_t{64} << 20U;  // token times of a whole session
+    child.line_cap = std::size_t{16} << 20U;
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // their shadow is terabytes
+    std::error_code error;
+    const auto model_bytes = std::filesystem::file_size(options_.model_path, error);
+    if (!error) child.limits.address_space = 3 * model_bytes + (std::uint64_t{4} << 30U);
+#endif
+    return child;
+}
+
+EngineSession EngineExecutor::start() const {
+    auto options = child(options_.engine_path, {"session", options_.model_path});
+    options.sha256 = options_.engine_sha256;
+    return EngineSession(std::move(options));
+}
+
+protocol::OpenRequest EngineExecutor::open_request(const std::string& a, const std::string& b,
+                                                   int n_tokens, std::uint64_t layout_seed) const {
+    protocol::OpenRequest request;
+    request.arms = {{"A", arm_request(*options_.spec, a)}, {"B", arm_request(*options_.spec, b)}};
+    request.context = std::max(512, options_.prompt_tokens + n_tokens + 16);
+    request.layout_seed = layout_seed;
+    return request;
+}
+
+protocol::OpenReply EngineExecutor::open() {
+    try {
+        auto session = start();
+        const nlohmann::json request = open_request("A", "B", 0, 0);
+        applied_ = read_reply<protocol::OpenReply>(session.ask("open", request, options_.timeout_s),
+                                                   "open");
+        session.quit();
+        return *applied_;
+    } catch (const EngineRefused& refusal) {
+        throw Error{fmt::format("{} refuses these arms: {}", options_.engine_path, refusal.what())};
+    } catch (const SessionFailure& failure) {
+        throw Error{fmt::format("{} did not open {}: {}", options_.engine_path, options_.model_path,
+                                failure.what()),
+                    kExitInternal};
+    }
+}
 
 const protocol::OpenReply& EngineExecutor::applied() {
     if (!applied_) open();
     return *applied_;
 }
 
-protocol::OpenReply EngineExecutor::open() {
-    Session session(*spec_, setup_, false, setup_.prompt_tokens + 8, 0);
-    applied_ = session.opened;
-    session.quit();
-    return *applied_;
-}
-
 protocol::CorrectnessReply EngineExecutor::correctness() {
-    const int context = setup_.prompt_tokens + kCorrectnessTokens + 8;
-    Session session(*spec_, setup_, false, context, 0);
-    const auto reply = session.ask<protocol::CorrectnessReply>(
-        "correctness", protocol::CorrectnessRequest{.nonce = {},
-                                                    .text = setup_.text,
-                                                    .prompt_tokens = setup_.prompt_tokens,
-                                                    .tokens = kCorrectnessTokens});
-    session.quit();
-    return reply;
+    try {
+        auto session = start();
+        session.ask("open", open_request("A", "B", 0, 0), options_.timeout_s);
+        protocol::CorrectnessRequest request;
+        request.text = options_.workload_text;
+        request.prompt_tokens = options_.prompt_tokens;
+        auto reply = read_reply<protocol::CorrectnessReply>(
+            session.ask("correctness", request, options_.timeout_s), "correctness");
+        session.quit();
+        return reply;
+    } catch (const SessionFailure& failure) {
+        if (failure.outcome == "cancelled") throw Error{"cancelled", kExitInterrupted};
+        throw CandidateFailed(failure.what());
+    } catch (const EngineRefused& refusal) {
+        throw CandidateFailed(fmt::format("crash: {}", refusal.what()));
+    }
 }
 
 protocol::ProfileReply EngineExecutor::profile() {
-    Session session(*spec_, setup_, false, setup_.prompt_tokens + kProfileTokens + 8, 0);
-    const auto reply = session.ask<protocol::ProfileReply>(
-        "profile", protocol::ProfileRequest{.nonce = {},
-                                            .tokens = kProfileTokens,
-                                            .prompt_tokens = setup_.prompt_tokens,
-                                            .text = setup_.text});
+    try {
+        auto session = start();
+        session.ask("open", open_request("A", "B", 0, 0), options_.timeout_s);
+        protocol::ProfileRequest request;
+        request.text = options_.workload_text;
+        request.prompt_tokens = options_.prompt_tokens;
+        auto reply = read_reply<protocol::ProfileReply>(
+            session.ask("profile", request, options_.timeout_s), "profile");
+        session.quit();
+        return reply;
+    } catch (const SessionFailure& failure) {
+        throw CandidateFailed(failure.what());
+    } catch (const EngineRefused& refusal) {
+        throw CandidateFailed(fmt::format("crash: {}", refusal.what()));
+    }
+}
+
+protocol::DuetReply EngineExecutor::duet(const MeasureRequest& request, const std::string& a,
+                                         const std::string& b) const {
+    auto session = start();
+    const int n_tokens = request.warmup_tokens + request.tokens;
+    session.ask("open", open_request(a, b, n_tokens, request.layout_seed), options_.timeout_s);
+    protocol::DuetRequest message;
+    message.scope = request.scope;
+    message.coins = request.pair.coins;
+    message.chunk = request.chunk;
+    message.warmup_tokens = request.warmup_tokens;
+    message.tokens = request.tokens;
+    message.prompt_tokens = options_.prompt_tokens;
+    message.text = options_.workload_text;
+    auto reply =
+        read_reply<protocol::DuetReply>(session.ask("duet", message, options_.timeout_s), "duet");
+    require_values(reply.a.token_ns, static_cast<std::size_t>(n_tokens));
+    require_values(reply.b.token_ns, static_cast<std::size_t>(n_tokens));
     session.quit();
     return reply;
 }
 
-Measured EngineExecutor::measure(const MeasureRequest& request) {
-    try {
-        return request.scope == "micro" ? measure_micro(request) : measure_duet(request);
-    } catch (const CandidateFailed& failure) {
-        return failed(request, failure.what());
+void EngineExecutor::measure_duet(const MeasureRequest& request, Pair& pair) {
+    const std::string b = pair.kind == PairKind::aa ? "A" : "B";
+    const auto reply = duet(request, "A", b);
+    fill(pair, request.scope, reply.a, reply.b);
+    if (options_.discard_noisy) pair.discarded = disturbance(reply, Mode::duet);
+}
+
+// Each arm in a process of its own, in the order of the first coin. The protocol knows duets only,
+// so that the process runs its arm against itself and one half is used.
+void EngineExecutor::measure_processes(const MeasureRequest& request, Pair& pair) {
+    const int n_blocks =
+        (request.warmup_tokens + request.tokens + request.chunk - 1) / std::max(1, request.chunk);
+    MeasureRequest alone = request;
+    alone.pair.coins = std::string(static_cast<std::size_t>(n_blocks), '0');
+    std::map<std::string, protocol::DuetReply> replies;
+    const bool b_first = pair.coins.rfind('1', 0) == 0;
+    for (const std::string label : {b_first ? "B" : "A", b_first ? "A" : "B"}) {
+        const std::string arm = pair.kind == PairKind::aa ? "A" : label;
+        replies[label] = duet(alone, arm, arm);
+        const auto reason = disturbance(replies[label], Mode::process_pairs);
+        if (options_.discard_noisy && pair.discarded.empty()) pair.discarded = reason;
     }
+    fill(pair, request.scope, replies["A"].a, replies["B"].a);
 }
 
-Measured EngineExecutor::measure_duet(const MeasureRequest& request) {
-    const int n_tokens = request.warmup_tokens + request.tokens;
-    Session session(*spec_, setup_, request.pair.kind == PairKind::aa,
-                    setup_.prompt_tokens + n_tokens + 8, request.layout_seed);
-    const auto reply = session.ask<protocol::DuetReply>(
-        "duet", protocol::DuetRequest{.nonce = {},
-                                      .scope = request.scope,
-                                      .coins = request.pair.coins,
-                                      .chunk = request.chunk,
-                                      .warmup_tokens = request.warmup_tokens,
-                                      .tokens = request.tokens,
-                                      .prompt_tokens = setup_.prompt_tokens,
-                                      .text = setup_.text});
-    session.quit();
-    Measured measured;
-    measured.pair = request.pair;
-    const std::string metric = request.scope == "model" ? "token_ns" : request.scope + "_ns";
-    put_arm(measured.pair.a, metric, reply.a, static_cast<std::size_t>(n_tokens));
-    put_arm(measured.pair.b, metric, reply.b, static_cast<std::size_t>(n_tokens));
-    measured.pair.discarded = window_fault(reply.steal_share, reply.busy_others_share);
-    return measured;
-}
-
-Measured EngineExecutor::measure_micro(const MeasureRequest& request) {
-    const protocol::OpenReply& plans = applied();
-    const std::string a = plans.arms.at("A").kernels.at(request.op).variant;
-    const std::string b =
-        request.pair.kind == PairKind::aa ? a : plans.arms.at("B").kernels.at(request.op).variant;
-    ChildOptions options;
-    options.argv = {setup_.kernels, "duet",
-                    "--op",         request.op,
-                    "--a",          a,
-                    "--b",          b,
-                    "--shape",      request.shape,
-                    "--coins",      request.pair.coins,
-                    "--chunk",      std::to_string(request.chunk),
-                    "--json"};
-    options.host_lock_fd = setup_.host_lock_fd;
-    options.stop = setup_.stop;
-    const ChildEnd end = run_child(options, setup_.timeout_s);
-    if (!end.ok()) throw CandidateFailed(end.outcome() + ": " + end.describe());
-    const nlohmann::json json = nlohmann::json::parse(end.out, nullptr, false);
-    Measured measured;
-    measured.pair = request.pair;
+void EngineExecutor::measure_micro(const MeasureRequest& request, Pair& pair) {
+    const auto variant = [&](const std::string& arm) {
+        const auto& kernels = applied().arms.at(arm).kernels;
+        const auto found = kernels.find(request.op);
+        if (found == kernels.end()) {
+            throw SessionFailure("protocol", fmt::format("arm {} runs no {}", arm, request.op));
+        }
+        return found->second.variant;
+    };
+    auto options =
+        child(options_.kernels_path,
+              {"duet", "--op", request.op, "--shape", request.shape, "--a", variant("A"), "--b",
+               variant(pair.kind == PairKind::aa ? "A" : "B"), "--coins", pair.coins, "--json"});
+    options.limits.address_space.reset();
+    const ChildEnd end = run_child(std::move(options), kMicroTimeout_s);
+    if (!end.ok()) throw SessionFailure(end.outcome(), end.describe());
+    const auto reply = nlohmann::json::parse(end.out, nullptr, false);
     try {
-        measured.pair.a["op_ns"] =
-            positive_values(json.at("a_ns").get<std::vector<double>>(), "a_ns");
-        measured.pair.b["op_ns"] =
-            positive_values(json.at("b_ns").get<std::vector<double>>(), "b_ns");
+        pair.a["op_ns"] = reply.at("a_ns").get<std::vector<double>>();
+        pair.b["op_ns"] = reply.at("b_ns").get<std::vector<double>>();
     } catch (const nlohmann::json::exception& error) {
-        throw CandidateFailed(fmt::format("protocol: {}", error.what()));
+        throw SessionFailure("protocol", fmt::format("steady-kernels duet: {}", error.what()));
     }
-    if (measured.pair.a["op_ns"].size() != measured.pair.b["op_ns"].size()) {
-        throw CandidateFailed("protocol: arms of different length");
+    require_values(pair.a["op_ns"], pair.b["op_ns"].size());
+    require_values(pair.b["op_ns"], pair.a["op_ns"].size());
+}
+
+// Cool down after the pair before, then wait until the machine is quiet, as the spec asks.
+void EngineExecutor::settle() {
+    if (measured_before_ && options_.spec->schedule.cooldown_s > 0) {
+        pollfd entry{options_.stop != nullptr ? options_.stop->fd() : -1, POLLIN, 0};
+        ::poll(&entry, 1, static_cast<int>(options_.spec->schedule.cooldown_s * 1000));
     }
+    measured_before_ = true;
+    if (options_.spec->environment.wait_quiet_s > 0) {
+        wait_until_quiet(options_.spec->environment.wait_quiet_s);
+    }
+}
+
+Measured EngineExecutor::measure(const MeasureRequest& request) {
+    Measured measured;
+    measured.pair = request.pair;
+    settle();
+    try {
+        if (request.scope == "micro") {
+            measure_micro(request, measured.pair);
+        } else if (options_.spec->schedule.mode == Mode::duet) {
+            measure_duet(request, measured.pair);
+        } else {
+            measure_processes(request, measured.pair);
+        }
+        return measured;
+    } catch (const SessionFailure& failure) {
+        measured.outcome = failure.outcome;
+        measured.detail = escape_line(redact(failure.text));
+    } catch (const EngineRefused& refusal) {
+        measured.outcome = "crash";
+        measured.detail = escape_line(redact(refusal.what()));
+    }
+    measured.pair = request.pair;  // no half-measured values
     return measured;
 }
 

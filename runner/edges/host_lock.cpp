@@ -34,11 +34,12 @@ Fd open_lock(const std::string& path) {
     return fd;
 }
 
-Fd open_first() {
+Fd open_first(const std::string& given) {
     std::vector<std::string> paths{"/run/lock/steady.host.lock", "/tmp/steady.host.lock"};
     if (const char* set = std::getenv("STEADY_HOST_LOCK"); set != nullptr && *set != '\0') {
         paths = {set};
     }
+    if (!given.empty()) paths = {given};
     for (const auto& path : paths) {
         if (Fd fd = open_lock(path)) return fd;
     }
@@ -50,8 +51,8 @@ Fd open_first() {
 
 }  // namespace
 
-std::optional<HostLock> HostLock::acquire(double timeout_s) {
-    Fd fd = open_first();
+std::optional<HostLock> HostLock::acquire(double timeout_s, const std::string& path) {
+    Fd fd = open_first(path);
     const auto give_up =
         std::chrono::steady_clock::now() + std::chrono::duration<double>(timeout_s);
     while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {

@@ -12,9 +12,10 @@ namespace steady {
 
 class HostLock {
 public:
-    // Tries for timeout_s; nothing when somebody else keeps it. Path: $STEADY_HOST_LOCK, else
-    // /run/lock/steady.host.lock, else /tmp/steady.host.lock. Throws Error when none can be opened.
-    static std::optional<HostLock> acquire(double timeout_s);
+    // Tries for timeout_s; nothing when somebody else keeps it. Path: as given, else
+    // $STEADY_HOST_LOCK, else /run/lock/steady.host.lock, else /tmp/steady.host.lock. Throws Error
+    // when none can be opened.
+    static std::optional<HostLock> acquire(double timeout_s, const std::string& path = {});
 
     int fd() const { return fd_.get(); }  // close-on-exec here; given to children as keep_fd
 

@@ -84,6 +84,7 @@ struct Ladder {
     bool coins();
     bool machine();
     bool level(MeasurementState& state);
+    void ask_for_pair(const MeasurementState& state);
     void model(MeasurementState& state);
     void accept(const MeasurementState& state);
     void unreached();
@@ -183,10 +184,19 @@ bool Ladder::level(MeasurementState& state) {
     else if (!state.too_many_discarded.empty())
         end(Verdict::inconclusive, "machine_too_noisy", "discarded", state.too_many_discarded);
     else if (state.wants_pairs() && !input.finished)
-        analysis.next_gate = state.measurement->owner;
+        ask_for_pair(state);
     else if (decides)
         model(state);
     return !analysis.stop && analysis.next_gate < 0;
+}
+
+void Ladder::ask_for_pair(const MeasurementState& state) {
+    const bool aa = state.aa.next_number < state.measurement->aa_pairs;
+    const MeasuredPairs& pairs = aa ? state.aa : state.measured;
+    analysis.next_gate = state.measurement->owner;
+    analysis.next_kind = aa ? PairKind::aa : PairKind::measure;
+    analysis.next_number = pairs.next_number;
+    analysis.next_attempt = pairs.next_attempt;
 }
 
 // The deciding measurement wants no more pairs, or can have none.
@@ -351,18 +361,8 @@ Analysis judge(const JudgeInput& input) {
 std::optional<Pair> next_pair(const JudgeInput& input, const Analysis& analysis) {
     if (analysis.stop || analysis.next_gate < 0) return std::nullopt;
     const Spec& spec = *input.spec;
-    const std::vector<Measurement> all = plan_measurements(spec);
-    const Measurement* one = measurement_of(all, analysis.next_gate);
-    if (one == nullptr) return std::nullopt;
-    const int coins = make_plan(spec, {}).coins_per_pair;
-    const MeasuredPairs aa = collect_pairs(spec, *input.pairs, *one, PairKind::aa);
-    if (aa.next_number < one->aa_pairs)
-        return draw_pair(spec, coins, input.seed, one->owner, PairKind::aa, aa.next_number,
-                         aa.next_attempt);
-    const MeasuredPairs measured = collect_pairs(spec, *input.pairs, *one, PairKind::measure);
-    if (measured.next_number >= one->pairs_max) return std::nullopt;
-    return draw_pair(spec, coins, input.seed, one->owner, PairKind::measure, measured.next_number,
-                     measured.next_attempt);
+    return draw_pair(spec, coins_per_pair(spec), input.seed, analysis.next_gate, analysis.next_kind,
+                     analysis.next_number, analysis.next_attempt);
 }
 
 std::vector<double> pair_values(const Spec& spec, const std::vector<Pair>& pairs, int gate,

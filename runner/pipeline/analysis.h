@@ -66,6 +66,8 @@ struct Analysis {
     // measurement once more (see next_pair); -1 while provenance or correctness is awaited.
     bool stop = false;
     int next_gate = -1;
+    PairKind next_kind = PairKind::measure;
+    int next_number = 0, next_attempt = 0;
 };
 
 // What this host knows about a metric and mode before the experiment starts.

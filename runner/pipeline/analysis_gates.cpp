@@ -113,38 +113,51 @@ GateResult gate_result(const JudgeInput& input, MeasurementState& state, const G
     return result;
 }
 
-// Pairs lost for reasons seen on one arm alone: a fair coin would split them evenly.
+bool is_crash(const std::string& reason) {
+    for (const char* kind : {"crash", "signal", "oom", "timeout"})
+        if (reason.rfind(kind, 0) == 0) return true;
+    return false;
+}
+
+int count_crashes(const MeasuredPairs& pairs) {
+    return static_cast<int>(
+        std::count_if(pairs.all.begin(), pairs.all.end(),
+                      [](const MeasuredPairs::One& one) { return is_crash(one.quality.reason); }));
+}
+
+// Pairs lost for reasons seen on one arm alone: a fair coin would split them evenly. A duet's
+// crash takes both arms down; it is B's when the baseline beside itself never crashed.
+std::string unstable_sentence(const MeasurementState& state) {
+    const bool baseline_runs = state.aa.valid.size() >= 2 && count_crashes(state.aa) == 0;
+    const int n_b = state.measured.n_only_b + (baseline_runs ? count_crashes(state.measured) : 0);
+    const int n_a = state.measured.n_only_a;
+    if (n_b <= n_a) return "";
+    double p = 0, ways = 1;  // P(at least n_b of n heads)
+    const int n = n_a + n_b;
+    for (int k = n; k >= n_b; --k) {
+        p += ways * std::pow(0.5, n);
+        ways = ways * k / (n - k + 1);
+    }
+    if (p > kUnstableP) return "";
+    return fmt::format("{} pairs were lost to B alone and {} to A alone (p {:.2g})", n_b, n_a, p);
+}
+
 void apply_discard_rules(const Spec& spec, MeasurementState& state, bool finished) {
     const MeasuredPairs& pairs = state.measured;
     const int n_tried = static_cast<int>(pairs.all.size());
-    double p = 1;
-    if (pairs.n_only_b > pairs.n_only_a) {
-        std::vector<double> signs(static_cast<std::size_t>(pairs.n_only_b), 1.0);
-        signs.insert(signs.end(), static_cast<std::size_t>(pairs.n_only_a), -1.0);
-        if (signs.size() <= 44)
-            p = sign_flip_exact(signs).p_greater;
-        else
-            p = normal_sf((pairs.n_only_b - pairs.n_only_a - 1) / std::sqrt(real(signs.size())));
-    }
-    if (p <= kUnstableP)
-        state.unstable = fmt::format("{} pairs were lost to B alone and {} to A alone (p {:.2g})",
-                                     pairs.n_only_b, pairs.n_only_a, p);
+    state.unstable = unstable_sentence(state);
     const bool enough = n_tried >= kFewestTries || state.exhausted || finished;
-    if (n_tried > 0 && enough &&
-        pairs.n_discarded > spec.environment.max_discarded * static_cast<double>(n_tried))
+    if (n_tried == 0 || !enough) return;
+    std::string last;
+    bool never_there = true;
+    for (const MeasuredPairs::One& one : pairs.all) {
+        if (!one.quality.valid) last = one.quality.reason;
+        never_there &= one.quality.reason.rfind("no ", 0) == 0;
+    }
+    if (pairs.n_discarded > spec.environment.max_discarded * static_cast<double>(n_tried))
         state.too_many_discarded = fmt::format("{} of {} pairs could not be used (last: {})",
-                                               pairs.n_discarded, n_tried, [&] {
-                                                   std::string reason;
-                                                   for (const auto& one : pairs.all)
-                                                       if (!one.quality.valid)
-                                                           reason = one.quality.reason;
-                                                   return reason;
-                                               }());
-    state.nothing_measured =
-        n_tried > 0 && enough && pairs.valid.empty() &&
-        std::all_of(pairs.all.begin(), pairs.all.end(), [](const MeasuredPairs::One& one) {
-            return one.quality.reason.rfind("no ", 0) == 0;
-        });
+                                               pairs.n_discarded, n_tried, last);
+    state.nothing_measured = pairs.valid.empty() && never_there;
 }
 
 }  // namespace

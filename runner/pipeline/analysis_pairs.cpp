@@ -38,28 +38,35 @@ bool all_positive(const std::vector<double>& y) {
     return std::all_of(y.begin(), y.end(), [](double v) { return v > 0 && std::isfinite(v); });
 }
 
-// Log values of both arms without their medians over [begin, …) and without the common slope.
-struct Levelled {
+// The slope that both arms share, log units per token: the smaller of the two when they agree in
+// sign, else none. At the same positions both meet the same growing cache.
+double common_slope(Values a, Values b) {
+    const double slope_a = theil_sen(a), slope_b = theil_sen(b);
+    if (slope_a * slope_b <= 0) return 0;
+    return std::abs(slope_a) < std::abs(slope_b) ? slope_a : slope_b;
+}
+
+struct LogArms {
     std::vector<double> a, b;
 };
 
-Levelled level_arms(const std::vector<double>& y_a, const std::vector<double>& y_b,
-                    std::size_t begin) {
-    Levelled x{logs(y_a), logs(y_b)};
-    const auto tail = [&](const std::vector<double>& v) {
-        return Values(v).subspan(std::min(begin, v.size() - 1));
-    };
-    const double slope = (theil_sen(tail(x.a)) + theil_sen(tail(x.b))) / 2;
+// Log values of both arms without the common slope of the second half, each centred on its median
+// over [begin, …).
+LogArms level_arms(const std::vector<double>& y_a, const std::vector<double>& y_b,
+                   std::size_t begin) {
+    LogArms x{logs(y_a), logs(y_b)};
+    const double slope =
+        common_slope(Values(x.a).subspan(x.a.size() / 2), Values(x.b).subspan(x.b.size() / 2));
     for (std::vector<double>* arm : {&x.a, &x.b}) {
         for (std::size_t i = 0; i < arm->size(); ++i) (*arm)[i] -= slope * real(i);
-        const double centre = median(tail(*arm));
+        const double centre = median(Values(*arm).subspan(std::min(begin, arm->size() - 1)));
         for (double& value : *arm) value -= centre;
     }
     return x;
 }
 
 // The duet's stream in order of measurement.
-std::vector<double> interleave(const Levelled& x, const std::string& coins, std::size_t chunk) {
+std::vector<double> interleave(const LogArms& x, const std::string& coins, std::size_t chunk) {
     std::vector<double> stream;
     for (std::size_t block = 0; block < coins.size(); ++block) {
         const bool a_first = coins[block] == '0';
@@ -79,21 +86,21 @@ struct Trouble {
 
 // Classification of one levelled log series; `planned` values at its begin are warm-up anyway.
 Trouble inspect(Values x, std::size_t planned, std::size_t need) {
-    std::vector<double> y;
-    for (double value : x) y.push_back(std::exp(value));
     SteadyOptions options;
     options.need = need;
-    SteadyState state = detect_steady_state(y, options);
+    const SteadyState state = classify_steady_state(x, options);
     if (state.start <= planned) return {"", planned};
-    return {
-        state.cls == SteadyClass::warmup || state.cls == SteadyClass::flat ? "" : name(state.cls),
-        state.start};
+    const bool good = state.cls == SteadyClass::warmup || state.cls == SteadyClass::flat;
+    return {good ? "" : name(state.cls), state.start};
 }
 
-bool drifts(Values steady) {
+// Drift of a steady part beyond the slope that both arms share.
+std::string drift_trouble(Values steady, double slope) {
     const SteadyOptions options;
-    if (kendall_p(steady) >= options.drift_p) return false;
-    return std::abs(theil_sen(steady) * real(steady.size() - 1)) >= options.drift_min;
+    std::vector<double> x(steady.begin(), steady.end());
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] -= slope * real(i);
+    if (kendall_p(x) >= options.drift_p) return "";
+    return std::abs(theil_sen(x) * real(x.size() - 1)) >= options.drift_min ? "drifting" : "";
 }
 
 void blame(PairQuality& quality, const std::string& a, const std::string& b) {
@@ -109,7 +116,7 @@ void blame(PairQuality& quality, const std::string& a, const std::string& b) {
         quality.reason = a == b ? "both arms: " + a : fmt::format("A: {}, B: {}", a, b);
 }
 
-void assess_duet(PairQuality& quality, const Levelled& x, const std::string& coins,
+void assess_duet(PairQuality& quality, const LogArms& x, const std::string& coins,
                  const ScheduleSpec& schedule) {
     const auto chunk = static_cast<std::size_t>(std::max(1, schedule.chunk));
     const std::size_t n = x.a.size();
@@ -118,28 +125,36 @@ void assess_duet(PairQuality& quality, const Levelled& x, const std::string& coi
     const Trouble stream = inspect(interleave(x, coins, chunk), 2 * planned, need);
     const std::size_t block = (stream.start + 2 * chunk - 1) / (2 * chunk);
     quality.start_a = quality.start_b = std::min(n - 1, block * chunk);
-    const auto own = [&](const std::vector<double>& arm) {
-        if (!stream.what.empty()) return inspect(arm, planned, need / 2).what;
-        return std::string(drifts(Values(arm).subspan(quality.start_a)) ? "drifting" : "");
-    };
-    std::string a = own(x.a), b = own(x.b);
+    std::string a, b;
+    if (stream.what.empty()) {
+        const Values tail_a = Values(x.a).subspan(quality.start_a);
+        const Values tail_b = Values(x.b).subspan(quality.start_b);
+        const double slope = common_slope(tail_a, tail_b);
+        a = drift_trouble(tail_a, slope);
+        b = drift_trouble(tail_b, slope);
+    } else {  // whose fault was it
+        a = inspect(x.a, planned, need / 2).what;
+        b = inspect(x.b, planned, need / 2).what;
+    }
     if (!stream.what.empty() && a.empty() && b.empty()) a = b = stream.what;
     blame(quality, a, b);
 }
 
-void assess_alone(PairQuality& quality, const Levelled& x, const ScheduleSpec& schedule) {
-    const auto own = [&](const std::vector<double>& arm, std::size_t& start) -> std::string {
-        const auto planned = std::min<std::size_t>(
-            static_cast<std::size_t>(std::max(0, schedule.warmup_tokens)), arm.size() / 2);
-        const Trouble trouble =
-            inspect(arm, planned, std::min<std::size_t>(16, arm.size() - planned));
-        start = std::min(trouble.start, arm.size() - 1);
-        if (!trouble.what.empty()) return trouble.what;
-        return drifts(Values(arm).subspan(start)) ? "drifting" : "";
+void assess_alone(PairQuality& quality, const LogArms& x, const ScheduleSpec& schedule) {
+    const auto find = [&](const std::vector<double>& arm) {
+        const auto planned =
+            std::min(static_cast<std::size_t>(std::max(0, schedule.warmup_tokens)), arm.size() / 2);
+        return inspect(arm, planned, std::min<std::size_t>(16, arm.size() - planned));
     };
-    const std::string a = own(x.a, quality.start_a);
-    const std::string b = own(x.b, quality.start_b);
-    blame(quality, a, b);
+    Trouble a = find(x.a), b = find(x.b);
+    quality.start_a = std::min(a.start, x.a.size() - 1);
+    quality.start_b = std::min(b.start, x.b.size() - 1);
+    const Values tail_a = Values(x.a).subspan(quality.start_a);
+    const Values tail_b = Values(x.b).subspan(quality.start_b);
+    const double slope = common_slope(tail_a, tail_b);
+    if (a.what.empty()) a.what = drift_trouble(tail_a, slope);
+    if (b.what.empty()) b.what = drift_trouble(tail_b, slope);
+    blame(quality, a.what, b.what);
 }
 
 std::string short_run_trouble(const std::vector<double>& y) {
@@ -185,7 +200,7 @@ PairQuality assess_pair(const Pair& pair, const std::string& raw, const Schedule
     const auto planned = static_cast<std::size_t>(std::max(0, schedule.warmup_tokens));
     const bool duet = schedule.mode == Mode::duet && a->size() == b->size();
     const std::size_t begin = std::min(planned, std::min(a->size(), b->size()) / 2);
-    const Levelled x = level_arms(*a, *b, begin);
+    const LogArms x = level_arms(*a, *b, begin);
     if (duet)
         assess_duet(quality, x, pair.coins, schedule);
     else

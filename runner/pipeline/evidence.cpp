@@ -47,14 +47,20 @@ std::vector<double> bet_scales(Values d, double sigma0, const Betting& betting) 
     return scales;
 }
 
+Wager::Wager(double theta, Side side, const Betting& betting)
+    : theta_(theta), side_(side), betting_(&betting), log_wealth_(betting.etas.size(), 0.0) {}
+
+double Wager::add(double d, double scale) {
+    for (std::size_t j = 0; j < log_wealth_.size(); ++j)
+        log_wealth_[j] += log_factor(d, scale, theta_, side_, betting_->etas[j], *betting_);
+    return log_mean_exp(log_wealth_);
+}
+
 std::vector<double> log_e_path(Values d, Values scales, double theta, Side side,
                                const Betting& betting) {
-    std::vector<double> wealth(betting.etas.size(), 0.0), path;
-    for (std::size_t i = 0; i < d.size(); ++i) {
-        for (std::size_t j = 0; j < wealth.size(); ++j)
-            wealth[j] += log_factor(d[i], scales[i], theta, side, betting.etas[j], betting);
-        path.push_back(log_mean_exp(wealth));
-    }
+    Wager wager(theta, side, betting);
+    std::vector<double> path;
+    for (std::size_t i = 0; i < d.size(); ++i) path.push_back(wager.add(d[i], scales[i]));
     return path;
 }
 

@@ -27,6 +27,20 @@ enum class Side { at_most = 1, at_least = -1 };
 std::vector<double> bet_scales(Values d, double sigma0, const Betting& betting = {});
 double bet_scale(Values before, double sigma0, const Betting& betting);
 
+// The wealth of one hypothesis' opponent, pair by pair.
+class Wager {
+public:
+    Wager(double theta, Side side, const Betting& betting);
+    // ln E after this pair too.
+    double add(double d, double scale);
+
+private:
+    double theta_;
+    Side side_;
+    const Betting* betting_;
+    std::vector<double> log_wealth_;  // one per eta
+};
+
 // ln E after each pair, for scales from bet_scales.
 std::vector<double> log_e_path(Values d, Values scales, double theta, Side side,
                                const Betting& betting = {});

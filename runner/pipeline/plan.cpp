@@ -66,6 +66,12 @@ std::vector<Measurement> plan_measurements(const Spec& spec) {
     return all;
 }
 
+int coins_per_pair(const Spec& spec) {
+    if (spec.schedule.mode != Mode::duet) return 1;
+    const int tokens = spec.schedule.warmup_tokens + spec.schedule.tokens;
+    return std::max(1, tokens / std::max(1, spec.schedule.chunk));
+}
+
 const Measurement* measurement_of(const std::vector<Measurement>& all, int gate) {
     for (const Measurement& one : all)
         if (std::find(one.gates.begin(), one.gates.end(), gate) != one.gates.end()) return &one;
@@ -140,9 +146,7 @@ Plan make_plan(const Spec& spec, const HostHistory& history, int earlier_attempt
                          [&](const std::string& path) { return path_covers(declared, path); }))
             plan.missing.push_back(declared);
     plan.measurements = plan_measurements(spec);
-    if (spec.schedule.mode == Mode::duet)
-        plan.coins_per_pair = std::max(1, (spec.schedule.warmup_tokens + spec.schedule.tokens) /
-                                              std::max(1, spec.schedule.chunk));
+    plan.coins_per_pair = coins_per_pair(spec);
     for (const Gate& gate : spec.gates)
         if (gate.role == Role::guard && (gate.level == Level::micro || gate.level == Level::block))
             plan.guard_beta_sum += gate.beta;

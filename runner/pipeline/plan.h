@@ -49,6 +49,8 @@ Plan make_plan(const Spec& spec, const HostHistory& history, int earlier_attempt
 bool path_covers(const std::string& declared, const std::string& path);
 
 std::vector<Measurement> plan_measurements(const Spec& spec);
+// Blocks of a duet's pair, one coin each; process pairs have one.
+int coins_per_pair(const Spec& spec);
 const Measurement* measurement_of(const std::vector<Measurement>& all, int gate);
 
 // The spread of A/A pair values, log ratio; absent below five values.

@@ -124,6 +124,9 @@ void fields(Visit& visit, T& value) {
     visit("d", value.d);
     visit("narrowing", value.narrowing);
     visit("log_e_over_pairs", value.log_e_over_pairs);
+    visit("contradiction", value.contradiction);
+    visit("stop", value.stop);
+    visit("next_gate", value.next_gate);
 }
 
 template <class Visit, SameAs<Attempt> T>
@@ -226,7 +229,5 @@ Record record_from_text(const std::string& text) {
 Json interval_json(const Interval& interval) {
     return Json::array({encode(interval.low), encode(interval.high)});
 }
-
-const char* verdict_word(Verdict verdict) { return kVerdicts[static_cast<int>(verdict)]; }
 
 }  // namespace steady

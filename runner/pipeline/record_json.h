@@ -37,6 +37,4 @@ nlohmann::json show_json(const Record& record);
 // "[low, high]" with null for what is unbounded.
 nlohmann::json interval_json(const Interval& interval);
 
-const char* verdict_word(Verdict verdict);
-
 }  // namespace steady

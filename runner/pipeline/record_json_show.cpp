@@ -49,9 +49,11 @@ int sealed_pairs(const Record& record) {
 }
 
 void add_analysis(Json& out, const Analysis& analysis) {
-    out["verdict"] = verdict_word(analysis.verdict);
+    out["verdict"] = name(analysis.verdict);
     out["reason"] = analysis.reason.empty() ? Json(nullptr) : Json(analysis.reason);
     out["sentence"] = analysis.sentence;
+    out["contradiction"] =
+        analysis.contradiction.empty() ? Json(nullptr) : Json(analysis.contradiction);
     out["why"] = analysis.why;
     out["metric"] = analysis.metric;
     out["effect"] = encode(analysis.effect);

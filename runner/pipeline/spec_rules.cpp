@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "runner/pipeline/adapters/adapter.h"
+
 namespace steady {
 namespace {
 
@@ -113,6 +115,14 @@ SpecRule variant_name() {
     return pattern("^[a-z0-9][a-z0-9_]*$", "lower-case letters, digits and _", 64);
 }
 
+std::vector<std::string> adapter_names() {
+    std::vector<std::string> out;
+    for (const Adapter& adapter : adapters()) {
+        out.emplace_back(adapter.name);
+    }
+    return out;
+}
+
 SpecRule hypothesis() {
     const SpecRule predict = object({
         {"metric", kRequired, pattern("^[a-z][a-z0-9_.]{0,63}$", "the name of a metric"),
@@ -220,8 +230,7 @@ SpecRule gate() {
         {"alpha_guard", kOptional, number(0.0001, 0.2),
          "Guards: bound on passing a candidate that is worse by the margin; absent: 0.05."},
         {"at", kOptional, cell(), "The matrix cell this gate measures."},
-        {"adapter", kOptional,
-         words({"llama-bench", "google-benchmark", "hyperfine", "steady-engine"}),
+        {"adapter", kOptional, words(adapter_names()),
          "outside only: what reads the output of run."},
         {"run", kOptional, command(), "outside only: the command as a list of arguments."},
     });

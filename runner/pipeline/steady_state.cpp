@@ -55,12 +55,6 @@ const char* name(SteadyClass cls) {
     return "";
 }
 
-std::size_t steady_start(Values log_values, const SteadyOptions& options) {
-    if (log_values.empty()) return 0;
-    const Levels levels = find_levels(log_values, options);
-    return levels.starts[levels.first_of_last_level];
-}
-
 void measure_drift(SteadyState& state, Values steady, std::size_t n_run,
                    const SteadyOptions& options) {
     if (steady.empty()) return;
@@ -74,11 +68,9 @@ void measure_drift(SteadyState& state, Values steady, std::size_t n_run,
     state.median_steady = median(steady);
 }
 
-SteadyState detect_steady_state(Values y, const SteadyOptions& options) {
+SteadyState classify_steady_state(Values x, const SteadyOptions& options) {
     SteadyState state;
-    if (y.empty()) return state;
-    std::vector<double> x(y.begin(), y.end());
-    for (double& value : x) value = std::log(value);
+    if (x.empty()) return state;
     const Levels levels = find_levels(x, options);
     const std::size_t j = levels.first_of_last_level;
     state.segments = levels.starts;
@@ -88,8 +80,15 @@ SteadyState detect_steady_state(Values y, const SteadyOptions& options) {
     if (state.start > 0)
         state.cls =
             levels.medians[j - 1] > levels.medians[j] ? SteadyClass::warmup : SteadyClass::slowdown;
-    const double needed = std::max(real(options.need), std::ceil(real(y.size()) * options.frac));
-    if (real(y.size() - state.start) < needed) state.cls = SteadyClass::no_steady_state;
+    const double needed = std::max(real(options.need), std::ceil(real(x.size()) * options.frac));
+    if (real(x.size() - state.start) < needed) state.cls = SteadyClass::no_steady_state;
+    return state;
+}
+
+SteadyState detect_steady_state(Values y, const SteadyOptions& options) {
+    std::vector<double> x(y.begin(), y.end());
+    for (double& value : x) value = std::log(value);
+    SteadyState state = classify_steady_state(x, options);
     measure_drift(state, y.subspan(state.start), y.size(), options);
     return state;
 }

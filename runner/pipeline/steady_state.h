@@ -41,9 +41,8 @@ struct SteadyState {
 // y: latencies of one arm in order of measurement, all positive. An empty run has no steady state.
 SteadyState detect_steady_state(Values y, const SteadyOptions& options = {});
 
-// The same detection on a ready log series without the classification: first index of the last
-// level. Used on the interleaved stream of a duet.
-std::size_t steady_start(Values log_values, const SteadyOptions& options = {});
+// The same on ready log values, without the trend test: start, class, segments and scale.
+SteadyState classify_steady_state(Values log_values, const SteadyOptions& options = {});
 
 // Trend of a steady part whose start is known: fills drift_total, kendall_p, drifting and
 // median_steady. n_run: tokens of the whole run, for the short-record alarm.

@@ -64,6 +64,8 @@ bool is_word(char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
 }
 
+bool is_letter_or_digit(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
+
 char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 
 std::string lower(std::string_view text) {
@@ -227,31 +229,35 @@ std::string json_quoted(std::string_view text) {
 }
 
 std::string escape_markdown(std::string_view text) {
+    const std::string line = escape_line(redact(text));
     std::string out;
-    for (const char c : escape_line(redact(text))) {
+    for (std::size_t i = 0; i < line.size(); ++i) {
+        const char c = line[i];
+        const bool inside_word = c == '_' && i > 0 && i + 1 < line.size() &&
+                                 is_letter_or_digit(line[i - 1]) && is_letter_or_digit(line[i + 1]);
         if (c == '&') {
             out += "&amp;";
         } else if (c == '<') {
             out += "&lt;";
         } else if (c == '>') {
             out += "&gt;";
+        } else if (std::string_view("\\`*_[]|~").find(c) != std::string_view::npos &&
+                   !inside_word) {
+            out += '\\';
+            out += c;
         } else {
-            if (std::string_view("\\`*_{}[]()#!|~").find(c) != std::string_view::npos) {
-                out += '\\';
-            }
             out += c;
         }
     }
-    // "1." "-" "+" "=" and digits with ")" mean something only at the start of a line.
-    if (!out.empty() && std::string_view("-+=").find(out[0]) != std::string_view::npos) {
+    // Headings, lists and rules begin only at the start of a line.
+    if (!out.empty() && std::string_view("-+=#").find(out[0]) != std::string_view::npos) {
         out.insert(0, "\\");
     }
     const std::size_t digits = out.find_first_not_of("0123456789");
-    if (digits != std::string::npos && digits > 0 && out[digits] == '.') {
+    if (digits != std::string::npos && digits > 0 && (out[digits] == '.' || out[digits] == ')')) {
         out.insert(digits, "\\");
     }
-    // Bare addresses are turned into links by some renderers; a zero-width break would be copied
-    // along, so the colon becomes an entity instead.
+    // Some renderers turn bare addresses into links.
     for (std::size_t at = out.find("://"); at != std::string::npos; at = out.find("://", at)) {
         out.replace(at, 1, "&#58;");
     }

@@ -35,44 +35,38 @@ void look_at_cap(RuleOutcome& outcome, Values d, const RuleParams& params) {
 
 RuleOutcome decide_gain(Values all, const RuleParams& params) {
     const Values d = all.first(std::min(all.size(), params.n_max));
-    const std::vector<double> scales = bet_scales(d, params.sigma0, params.betting);
-    const double worth = params.theta0 + params.delta_w;
-    const auto accept = log_e_path(d, scales, params.theta0, Side::at_most, params.betting);
-    const auto reject = log_e_path(d, scales, worth, Side::at_least, params.betting);
-    const auto regression = log_e_path(d, scales, params.theta0, Side::at_least, params.betting);
+    Wager accept(params.theta0, Side::at_most, params.betting);
+    Wager reject(params.theta0 + params.delta_w, Side::at_least, params.betting);
+    Wager regression(params.theta0, Side::at_least, params.betting);
     const double accept_at = std::log(2 / params.alpha), reject_at = std::log(2 / params.beta);
 
     RuleOutcome outcome;
     outcome.why = "need_more_pairs";
-    outcome.n_pairs = d.size();
-    for (std::size_t n = 0; n < d.size(); ++n) {
-        if (accept[n] + params.prior_log_e_accept >= accept_at)
+    outcome.log_e_accept = params.prior_log_e_accept;
+    outcome.log_e_reject = params.prior_log_e_reject;
+    std::vector<double> scales;
+    bool slower = false;
+    while (outcome.n_pairs < d.size() && outcome.decision == Decision::inconclusive) {
+        const std::size_t n = outcome.n_pairs++;
+        scales.push_back(bet_scale(d.first(n), params.sigma0, params.betting));
+        outcome.log_e_accept = accept.add(d[n], scales[n]) + params.prior_log_e_accept;
+        outcome.log_e_reject = reject.add(d[n], scales[n]) + params.prior_log_e_reject;
+        outcome.log_e_regression = regression.add(d[n], scales[n]);
+        slower |= outcome.log_e_regression >= reject_at;
+        if (outcome.log_e_accept >= accept_at)
             outcome.decision = Decision::accept;
-        else if (reject[n] + params.prior_log_e_reject >= reject_at)
+        else if (outcome.log_e_reject >= reject_at)
             outcome.decision = Decision::reject;
-        else
-            continue;
-        outcome.why = "early_e";
-        outcome.n_pairs = n + 1;
-        break;
+        if (outcome.decision != Decision::inconclusive) outcome.why = "early_e";
     }
     const Values seen = d.first(outcome.n_pairs);
     if (outcome.decision == Decision::inconclusive && d.size() == params.n_max)
         look_at_cap(outcome, seen, params);
-    if (!seen.empty()) {
-        outcome.log_e_accept = accept[seen.size() - 1] + params.prior_log_e_accept;
-        outcome.log_e_reject = reject[seen.size() - 1] + params.prior_log_e_reject;
-        outcome.log_e_regression = regression[seen.size() - 1];
-    }
-    if (outcome.decision == Decision::reject) {
-        const auto end = regression.begin() + static_cast<std::ptrdiff_t>(seen.size());
-        const bool slower = *std::max_element(regression.begin(), end) >= reject_at;
+    if (outcome.decision == Decision::reject)
         outcome.sub = slower ? "regression" : "no_worthwhile_gain";
-    }
     if (!params.estimate) return outcome;
     outcome.hl = hodges_lehmann_estimate(seen);
-    outcome.bounds =
-        confidence_bounds(seen, Values(scales).first(seen.size()), params.cs_alpha, params.betting);
+    outcome.bounds = confidence_bounds(seen, scales, params.cs_alpha, params.betting);
     return outcome;
 }
 

@@ -89,6 +89,7 @@ std::string settings() {
         "listen_addresses = ''\nunix_socket_permissions = 0700\nmax_connections = 40\n"
         "shared_buffers = {}\nmin_wal_size = 32MB\nmax_wal_size = 256MB\n"
         "fsync = on\nfull_page_writes = on\nsynchronous_commit = on\n"
+        "recovery_init_sync_method = syncfs\n"
         "log_min_messages = warning\nlog_line_prefix = '%m [%p] %a '\n"
         "timezone = 'UTC'\nlog_timezone = 'UTC'\n{}",
         memory > (std::uint64_t{4} << 30U) ? "128MB" : "64MB",

@@ -20,7 +20,8 @@ struct ConnectionOptions {
     DatabaseRole role = DatabaseRole::worker;
     std::string client;  // who we are, for pg_stat_activity; a UUID for workers
     int statement_timeout_ms = 10000;
-    double patience_s = 0;  // how long transact() retries while the database is away
+    bool synchronous_commit = true;  // off loses acknowledged rows: `steady fault-test` shows it
+    double patience_s = 0;           // how long transact() retries while the database is away
 };
 
 // The database is away, or went away during a commit whose answer we never saw. Repeating the call

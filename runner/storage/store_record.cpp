@@ -4,10 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/protocol/session_json.h"
-#if __has_include("runner/pipeline/record_json.h")
 #include "runner/pipeline/record_json.h"
-#define STEADY_HAS_RECORD_JSON
-#endif
 #include "runner/storage/rows.h"
 #include "runner/storage/statements.h"
 #include "runner/storage/store.h"
@@ -43,11 +40,9 @@ void read_head(Transaction& transaction, const std::string& name, Record& record
     record.decided_at = rows::text(row["decided"]);
     record.seconds = row["seconds"].as<double>();
     record.journal_path = rows::text(row["path"]);
-#ifdef STEADY_HAS_RECORD_JSON
     if (!row["analysis"].is_null()) {
         record.analysis = nlohmann::json::parse(row["analysis"].c_str()).get<Analysis>();
     }
-#endif
 }
 
 void read_attempts(Transaction& transaction, Record& record) {

@@ -36,7 +36,8 @@ TEST(Chat, WritesDeepseekTurns) {
         {ChatRole::user, "hi"}, {ChatRole::assistant, "hello"}, {ChatRole::user, "why?"}};
     const auto tokens = encode_chat(tokenizer, turns);
     const std::string text =
-        "<｜begin▁of▁sentence｜>User: hi\n\nAssistant: hello<｜end▁of▁sentence｜>User: why?\n\n"
+        "<｜begin▁of▁sentence｜>User: hi\n\n"
+        "Assistant: hello<｜end▁of▁sentence｜>User: why?\n\n"
         "Assistant:";
     EXPECT_EQ(tokenizer.decode(tokens), text);
     EXPECT_EQ(tokens, tokenizer.encode(text));

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "engine/text/pretokenizer.h"
 #include "engine/text/tokenizer.h"
 #include "tests/support/gguf_bytes.h"
 #include "tests/support/long_texts.h"
@@ -59,6 +60,19 @@ TEST_P(Pretokenizers, GiveTheReferenceTokensOnRandomText) {
     for (std::size_t i = 0; i < ids.size(); ++i) {
         const auto text = cases["texts"][i].get<std::string>();
         EXPECT_EQ(tokenizer.encode(text), ids[i].get<Tokens>()) << text;
+    }
+}
+
+// Where the text is cut, also where no merge would show it: scripts, spaces and digits of all
+// kinds.
+TEST_P(Pretokenizers, CutWhereTheReferenceCuts) {
+    const Pretokenizer pretokenizer(GetParam());
+    const nlohmann::json cases = json_of("tokenizer/pieces.json");
+    const nlohmann::json& pieces = cases["pieces"][GetParam()];
+    ASSERT_GE(pieces.size(), 290U);
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+        const auto text = cases["texts"][i].get<std::string>();
+        EXPECT_EQ(pretokenizer.split(text), pieces[i].get<std::vector<std::size_t>>()) << text;
     }
 }
 

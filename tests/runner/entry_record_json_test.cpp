@@ -36,6 +36,19 @@ TEST(EntryRecordJson, RoundTripIsExact) {
     }
 }
 
+// A field forgotten in both directions would round-trip unseen: the lists are counted here.
+TEST(EntryRecordJson, NoFieldIsForgotten) {
+    const Json json = accepted_record();
+    EXPECT_EQ(json["pairs"][0].size(), 9U);
+    EXPECT_EQ(json["analysis"].size(), 21U);
+    EXPECT_EQ(json["analysis"]["gates"][0].size(), 12U);
+    EXPECT_EQ(json["analysis"]["checks"][0].size(), 3U);
+    EXPECT_EQ(json["attempts"][0].size(), 7U);
+    EXPECT_EQ(json["evidence"].size(), 4U);
+    EXPECT_EQ(json["evidence"]["correctness"].size(), 8U);
+    EXPECT_EQ(json.size(), 18U);
+}
+
 TEST(EntryRecordJson, EveryKeyIsNeededAndNoOther) {
     const Json whole = Json::parse(record_text(accepted_record()));
     for (const auto& [key, value] : whole.items()) {

@@ -1,0 +1,112 @@
+// The dashboard without its sockets: routes, permission and handlers. A request goes through
+// `quick` (network thread: shape, Host, Origin, route, static files) and, when it needs data or a
+// token's check, through `work` (worker thread).
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dashboard/server/http.h"
+#include "dashboard/server/source.h"
+
+namespace steady::web {
+
+// What a request must be allowed to do. open: nothing (health, assets, the API's description).
+enum class Scope { open, read, submit, cancel, admin };
+const char* name(Scope scope);
+
+struct AppOptions {
+    bool reads_need_token = false;   // bound wider than loopback without --public-reads
+    std::vector<std::string> hosts;  // names allowed in Host besides localhost and addresses
+    int submits_per_minute = 30;     // per token
+    int queue_depth_max = 10000;
+};
+
+// Counters for /metrics; written from several threads.
+struct Traffic {
+    static constexpr std::array<int, 8> kBounds_ms{1, 2, 5, 10, 20, 50, 100, 1000};
+    std::array<std::atomic<std::uint64_t>, 6> by_class{};  // 1xx … 5xx
+    std::array<std::atomic<std::uint64_t>, 9> by_time{};   // kBounds_ms, then more
+    std::atomic<std::uint64_t> time_us{0}, refused_writes{0}, submitted{0}, cancelled{0};
+    void count(int status, std::chrono::microseconds took);
+};
+
+struct App;
+
+struct Context {
+    Source* source = nullptr;  // null on quick routes
+    App& app;
+    std::string token_sha;  // whose right the write uses; empty on open reads
+};
+
+using Handler = Response (*)(const Request&, Context&);
+
+struct QueryDoc {
+    const char* name;
+    const char* doc;
+};
+
+struct Route {
+    const char* method;
+    const char* pattern;  // segments; {name} captures one, {name...} the rest
+    // Comma list: page (the HTML shell, filled in the browser), html, json, md, svg, txt.
+    const char* formats;
+    Scope scope;
+    bool quick;  // answered on the network thread: no database, no token
+    Handler handler;
+    const char* doc;
+    std::vector<QueryDoc> query;
+};
+
+const std::vector<Route>& routes();
+
+struct Match {
+    const Route* route = nullptr;  // null: see status
+    int status = 404;              // 404, 405 or 406 when there is no route
+    bool shell = false;            // the page's HTML, the same everywhere and free of data
+    std::string allow;             // methods, with 405
+};
+
+// Finds the route and fills request.params.
+Match find_route(Request& request);
+
+// OpenAPI 3.0 description of routes().
+std::string openapi_json();
+
+// The reason why a Host or Origin is refused, with its status; nullopt: fine.
+std::optional<Response> check_origin(const Request& request, const AppOptions& options);
+
+struct App {
+    AppOptions options;
+    Traffic traffic;
+    std::function<std::string()> transport_metrics;  // lines of the layer below, network thread
+    std::function<bool()> database_up;
+
+    std::optional<Response> quick(Request& request);
+    Response work(const Request& request, Source* source);
+
+    // False when this token has submitted too often in the last minute.
+    bool may_submit(const std::string& token_sha);
+
+private:
+    struct Shared {
+        Response response;
+        std::chrono::steady_clock::time_point until;
+    };
+    std::optional<Response> recall(const Request& request);
+    void remember(const Request& request, const Response& response);
+
+    std::mutex mutex_;
+    std::map<std::string, Shared> shared_;  // by target; open reads only
+    std::size_t shared_bytes_ = 0;
+    std::map<std::string, std::vector<std::chrono::steady_clock::time_point>> submits_;
+};
+
+}  // namespace steady::web

@@ -1,0 +1,55 @@
+// The functions behind the routes, by file: assets and health (handlers_static.cpp), pages' data
+// (handlers_read.cpp, handlers_experiment.cpp), figures and entries (handlers_figures.cpp),
+// events (handlers_events.cpp) and the two writes (handlers_write.cpp).
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "dashboard/server/app.h"
+
+namespace steady::web {
+
+// 200 with the document; bytes that are not UTF-8 are replaced.
+Response json_response(const nlohmann::json& document, int status = 200);
+
+// The same, which others may share for a while (see Response::share_ms).
+Response shared_json(const nlohmann::json& document, int share_ms);
+constexpr int kShareLists_ms = 500;
+constexpr int kShareDecided_ms = 10000;  // a decided experiment hardly ever changes
+
+// The shell of the page: the same HTML at every address, the view is chosen in the browser.
+Response shell_page();
+
+// The record that {id} names; throws nothing: absent → nullopt, and the caller answers 404.
+std::optional<Record> find_record(const Request& request, Context& context);
+Response no_such_experiment(const Request& request);
+
+Response get_asset(const Request&, Context&);
+Response get_health(const Request&, Context&);
+Response get_metrics(const Request&, Context&);
+Response get_openapi(const Request&, Context&);
+
+Response get_overview(const Request&, Context&);
+Response get_experiments(const Request&, Context&);
+Response get_queue(const Request&, Context&);
+Response get_hosts(const Request&, Context&);
+Response get_kernels(const Request&, Context&);
+Response get_owners(const Request&, Context&);
+Response get_tried(const Request&, Context&);
+Response get_submit(const Request&, Context&);
+Response get_compare(const Request&, Context&);
+
+Response get_experiment(const Request&, Context&);
+Response get_pairs(const Request&, Context&);
+Response get_record(const Request&, Context&);
+Response get_figure(const Request&, Context&);
+Response get_events(const Request&, Context&);
+
+Response get_journal(const Request&, Context&);
+Response get_entry(const Request&, Context&);
+
+Response post_validate(const Request&, Context&);
+Response post_submit(const Request&, Context&);
+Response post_cancel(const Request&, Context&);
+
+}  // namespace steady::web

@@ -1,0 +1,72 @@
+// Journal entries: the Markdown as it stands, or as a page of its own made here. The page carries
+// no script; it needs none.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "dashboard/server/handlers.h"
+#include "dashboard/server/markdown.h"
+
+namespace steady::web {
+namespace {
+
+constexpr const char* kPage = R"(<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{title} · Steady</title><link rel="stylesheet" href="/assets/style.css">
+<link rel="icon" href="/assets/icon.svg">
+</head><body>
+<a class="skip" href="#main">Skip to content</a>
+<header class="top"><a class="brand" href="/">Steady</a><nav aria-label="Pages">
+<a href="/">Verdicts</a><a href="/q">Queue</a><a href="/j" aria-current="page">Journal</a>
+<a href="/kernels">Kernels</a><a href="/hosts">Hosts</a><a href="/submit">Submit</a></nav></header>
+<main id="main" class="entry"><p class="crumbs"><a href="/j">Journal</a>
+<span aria-hidden="true">/</span> {slug} · <a href="/j/{slug}.md">Markdown</a>{experiment}</p>
+<article>{body}</article></main></body></html>
+)";
+
+// The first heading, or the slug: what a tab shows.
+std::string title_of(const std::string& text, const std::string& slug) {
+    std::size_t at = text.starts_with("# ") ? 0 : text.find("\n# ");
+    if (at == std::string::npos) return slug;
+    at = text.find("# ", at) + 2;
+    return text.substr(at, text.find('\n', at) - at);
+}
+
+// Front matter's `id:` line.
+std::string experiment_of(const std::string& text) {
+    const std::size_t at = text.find("\nid: ");
+    if (!text.starts_with("---\n") || at == std::string::npos) return {};
+    const std::string id = text.substr(at + 5, text.find('\n', at + 1) - at - 5);
+    return id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos ? id
+                                                                                              : "";
+}
+
+}  // namespace
+
+Response get_entry(const Request& request, Context& context) {
+    const std::string& slug = request.params.at("slug");
+    const std::optional<std::string> text = context.source->entry(slug);
+    if (!text) return error_response(404, "no journal entry '" + slug + "'");
+    const std::string id = experiment_of(*text);
+    if (request.format == "json") {
+        return json_response({{"slug", slug}, {"id", id}, {"markdown", *text}});
+    }
+    Response response;
+    response.headers.emplace_back("Cache-Control", "no-store");
+    if (request.format == "md") {
+        response.type = "text/markdown";
+        response.body = *text;
+        return response;
+    }
+    const std::string link =
+        id.empty() ? "" : fmt::format(" · <a href=\"/x/{0}\">Experiment</a>", id);
+    response.type = "text/html";
+    response.body = fmt::format(kPage, fmt::arg("title", escape_html(title_of(*text, slug))),
+                                fmt::arg("slug", escape_html(slug)), fmt::arg("experiment", link),
+                                fmt::arg("body", render_markdown(*text)));
+    return response;
+}
+
+}  // namespace steady::web

@@ -1,0 +1,153 @@
+// One experiment: its page's data, its pairs, its events, two of them side by side.
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "dashboard/server/handlers.h"
+#include "dashboard/server/view_json.h"
+#include "engine/protocol/error.h"
+#include "runner/pipeline/record_json.h"
+
+namespace steady::web {
+namespace {
+
+using nlohmann::json;
+
+json side_json(const Record& record) {
+    json out = {{"id", record.id},
+                {"claim", record.spec.hypothesis.claim},
+                {"owner", record.spec.owner},
+                {"model", record.spec.subject.model},
+                {"state", record.state},
+                {"decided_at", record.decided_at},
+                {"change", arms_difference(record)},
+                {"analysis", record.analysis ? analysis_json(*record.analysis) : json()}};
+    return out;
+}
+
+int share_ms(const Record& record) { return record.analysis ? kShareDecided_ms : kShareLists_ms; }
+
+// What forbids a comparison of numbers across two runs: another machine in all but name.
+std::vector<std::string> unlike(const Fingerprint& a, const Fingerprint& b) {
+    std::vector<std::string> out;
+    for (const char* key : {"cpu_model", "cpus", "kernel", "governor"}) {
+        const auto in_a = a.find(key), in_b = b.find(key);
+        const std::string left = in_a == a.end() ? "" : in_a->second;
+        const std::string right = in_b == b.end() ? "" : in_b->second;
+        if (left != right) out.emplace_back(key);
+    }
+    return out;
+}
+
+int since(const Request& request) {
+    const std::string& text = query(request, "since");
+    int value = 0;
+    const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (!text.empty() &&
+        (result.ec != std::errc{} || result.ptr != text.data() + text.size() || value < 0)) {
+        throw Error("query parameter since: allowed: the number of pairs already known");
+    }
+    return value;
+}
+
+json events_json(const page::Events& events, const std::string& id, int known) {
+    json done = json::array();
+    for (const page::PairEvent& pair : events.pairs) {
+        done.push_back({{"gate", pair.gate},
+                        {"number", pair.number},
+                        {"kind", pair.kind},
+                        {"discarded", pair.discarded}});
+    }
+    json progress = json::parse(events.progress, nullptr, false);
+    if (!progress.is_object()) progress = nullptr;
+    return {{"id", id},
+            {"state", events.state},
+            {"verdict", events.verdict},
+            {"reason", events.reason},
+            {"since", known},
+            {"next", events.n_pairs},
+            {"pairs", std::move(done)},
+            {"progress", std::move(progress)}};
+}
+
+}  // namespace
+
+std::optional<Record> find_record(const Request& request, Context& context) {
+    return context.source->record(request.params.at("id"));
+}
+
+Response no_such_experiment(const Request& request) {
+    return error_response(404, "no experiment '" + request.params.at("id") +
+                                   "'; allowed: an id, a unique beginning of one, the name in its "
+                                   "file, or last");
+}
+
+Response get_experiment(const Request& request, Context& context) {
+    const auto record = find_record(request, context);
+    if (!record) return no_such_experiment(request);
+    if (request.format != "md") return shared_json(experiment_json(*record), share_ms(*record));
+    if (!record->analysis) return error_response(404, "no entry before a verdict");
+    const auto text = context.source->entry(slug_of(record->decided_at, record->id));
+    if (!text) return error_response(404, "no entry");
+    Response response;
+    response.type = "text/markdown";
+    response.headers.emplace_back("Cache-Control", "no-store");
+    response.body = *text;
+    return response;
+}
+
+Response get_record(const Request& request, Context& context) {
+    const auto record = find_record(request, context);
+    return record ? json_response(json(*record)) : no_such_experiment(request);
+}
+
+Response get_pairs(const Request& request, Context& context) {
+    const auto record = find_record(request, context);
+    if (!record) return no_such_experiment(request);
+    return shared_json(pairs_json(*record), share_ms(*record));
+}
+
+// A stream says only what is new; an answer without news is empty and costs the reader nothing.
+Response get_events(const Request& request, Context& context) {
+    const std::string& id = request.params.at("id");
+    const int known = since(request);
+    const std::optional<page::Events> events = context.source->events(id, known);
+    if (!events) return no_such_experiment(request);
+    const json document = events_json(*events, id, known);
+    const bool stream = header(request, "accept").find("text/event-stream") != std::string::npos;
+    if (!stream) return json_response(document);
+    const bool over = events->state != "running" && events->state != "queued";
+    Response response;
+    response.type = "text/event-stream";
+    response.headers.emplace_back("Cache-Control", "no-store");
+    if (events->n_pairs > known || events->state != query(request, "state") || over) {
+        response.body = "id: " + std::to_string(events->n_pairs) +
+                        "\ndata: " + document.dump(-1, ' ', false, json::error_handler_t::replace) +
+                        "\n\n";
+    }
+    if (over) {
+        response.close = true;
+        return response;
+    }
+    response.follow = std::make_shared<Request>(request);
+    response.follow->query["since"] = std::to_string(events->n_pairs);
+    response.follow->query["state"] = events->state;
+    return response;
+}
+
+Response get_compare(const Request& request, Context& context) {
+    const std::string& both = request.params.at("pair");
+    const std::size_t dots = both.find("...");
+    if (dots == std::string::npos) throw Error("allowed: /compare/A...B with two ids");
+    const auto a = context.source->record(both.substr(0, dots));
+    const auto b = context.source->record(both.substr(dots + 3));
+    if (!a || !b) return error_response(404, "no such experiment on one side of the comparison");
+    const Fingerprint none;
+    const Fingerprint& left = a->attempts.empty() ? none : a->attempts.back().fingerprint;
+    const Fingerprint& right = b->attempts.empty() ? none : b->attempts.back().fingerprint;
+    return json_response({{"a", side_json(*a)},
+                          {"b", side_json(*b)},
+                          {"environment", fingerprint_difference(left, right)},
+                          {"unlike", unlike(left, right)}});
+}
+
+}  // namespace steady::web

@@ -1,0 +1,143 @@
+// The two writes (a job into the queue, its cancellation) and the check that costs nothing. The
+// server decodes with the same function as the command line, so both say the same about a file.
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "dashboard/server/assets.h"
+#include "dashboard/server/handlers.h"
+#include "engine/protocol/error.h"
+#include "runner/pipeline/plan.h"
+#include "runner/pipeline/spec.h"
+
+namespace steady::web {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kSpecBytes = 256 * 1024;
+
+json errors_json(const std::vector<SpecError>& errors) {
+    json list = json::array();
+    for (const SpecError& error : errors) {
+        list.push_back({{"pointer", error.pointer},
+                        {"line", error.line},
+                        {"column", error.column},
+                        {"found", error.found},
+                        {"allowed", error.allowed},
+                        {"hint", error.hint},
+                        {"text", describe(error, "")}});
+    }
+    return list;
+}
+
+// What would run, as far as the file alone says it.
+json preview_json(const Spec& spec) {
+    json gates = json::array();
+    for (const Gate& gate : spec.gates) {
+        gates.push_back({{"id", gate.id},
+                         {"level", name(gate.level)},
+                         {"role", name(gate.role)},
+                         {"metric", gate.metric},
+                         {"op", gate.op}});
+    }
+    const Gate* decides = deciding_gate(spec);
+    const Plan plan = make_plan(spec, {});
+    std::string tried;  // what to look for in the journal: the last part of the first changed path
+    if (!plan.difference.empty()) {
+        tried = plan.difference[0].substr(plan.difference[0].rfind('.') + 1);
+    }
+    return {{"id", spec.id},
+            {"sha256", spec.sha256},
+            {"owner", spec.owner},
+            {"claim", spec.hypothesis.claim},
+            {"program", spec.subject.program},
+            {"model", spec.subject.model},
+            {"threads", spec.subject.threads},
+            {"expect_diff", spec.expect_diff},
+            {"undeclared", plan.undeclared},
+            {"missing", plan.missing},
+            {"tried", tried},
+            {"mode", name(spec.schedule.mode)},
+            {"pairs_max", spec.schedule.pairs_max},
+            {"aa_pairs", spec.schedule.aa_pairs},
+            {"tokens_per_pair", spec.schedule.warmup_tokens + spec.schedule.tokens},
+            {"decides", decides == nullptr ? json() : json(decides->id)},
+            {"gates", std::move(gates)}};
+}
+
+SpecResult decode(const Request& request) {
+    if (request.body.size() > kSpecBytes) {
+        throw Error("an experiment file has at most 256 KB");
+    }
+    return parse_spec(request.body, "");
+}
+
+int priority_in(const Request& request) {
+    const std::string& text = query(request, "priority");
+    if (text.empty()) return 0;
+    int value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size() || value < -100 || value > 100) {
+        throw Error("query parameter priority: allowed: a whole number from -100 to 100");
+    }
+    return value;
+}
+
+}  // namespace
+
+Response post_validate(const Request& request, Context&) {
+    const SpecResult result = decode(request);
+    json out = {{"valid", result.spec.has_value()},
+                {"errors", errors_json(result.errors)},
+                {"warnings", result.warnings},
+                {"plan", result.spec ? preview_json(*result.spec) : json()}};
+    return json_response(out);
+}
+
+Response post_submit(const Request& request, Context& context) {
+    const SpecResult result = decode(request);
+    if (!result.spec) {
+        return json_response({{"error", {{"status", 422}, {"message", "the file has errors"}}},
+                              {"errors", errors_json(result.errors)}},
+                             422);
+    }
+    const int priority = priority_in(request);
+    App& app = context.app;
+    if (!app.may_submit(context.token_sha)) {
+        Response response = error_response(429, "more than 30 submissions in a minute");
+        response.headers.emplace_back("Retry-After", "60");
+        return response;
+    }
+    if (context.source->queue_depth() >= app.options.queue_depth_max) {
+        Response response = error_response(429, "the queue is full");
+        response.headers.emplace_back("Retry-After", "300");
+        return response;
+    }
+    const Submitted submitted = context.source->submit(*result.spec, priority);
+    if (submitted.created) ++app.traffic.submitted;
+    Response response = json_response({{"id", submitted.id},
+                                       {"state", submitted.state},
+                                       {"created", submitted.created},
+                                       {"url", "/x/" + submitted.id}},
+                                      submitted.created ? 201 : 200);
+    response.headers.emplace_back("Location", "/x/" + submitted.id);
+    return response;
+}
+
+Response post_cancel(const Request& request, Context& context) {
+    const std::string& id = request.params.at("id");
+    const std::string state = context.source->cancel(id);
+    if (state.empty()) return no_such_experiment(request);
+    ++context.app.traffic.cancelled;
+    return json_response({{"id", id}, {"state", state}});
+}
+
+Response get_submit(const Request&, Context&) {
+    const Asset* schema = find_asset("experiment.v1.schema.json");
+    if (schema == nullptr) return error_response(404, "this build holds no schema");
+    Response response;
+    response.body = std::string(schema->bytes);
+    return response;
+}
+
+}  // namespace steady::web

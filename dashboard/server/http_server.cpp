@@ -1,0 +1,526 @@
+// The only file that knows Boost.Beast. One thread, one coroutine per connection: slow clients cost
+// a few kilobytes and a timer, not a thread. Deadlines are ours rather than the library's, because
+// a client that ran out of time still deserves to read 408; the library's timer stays as a
+// backstop.
+#include "dashboard/server/http_server.h"
+
+#include <fmt/format.h>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <chrono>
+#include <csignal>
+#include <unordered_map>
+
+#include "engine/protocol/error.h"
+
+// The library recycles coroutine frames through its own allocator; GCC 12 pairs the two wrongly.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+
+namespace steady::web {
+namespace {
+
+namespace beast = boost::beast;
+namespace http = beast::http;
+namespace net = boost::asio;
+using boost::system::error_code;
+using net::awaitable;
+using tcp = net::ip::tcp;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+using Parser = http::request_parser<http::string_body>;
+
+auto into(error_code& ec) { return net::redirect_error(net::use_awaitable, ec); }
+
+}  // namespace
+
+bool is_loopback(const std::string& address) {
+    error_code ec;
+    const auto parsed = net::ip::make_address(address, ec);
+    if (ec) return address == "localhost";
+    if (parsed.is_loopback()) return true;
+    return parsed.is_v6() && parsed.to_v6().is_v4_mapped() &&
+           net::ip::make_address_v4(net::ip::v4_mapped, parsed.to_v6()).is_loopback();
+}
+
+struct HttpServer::State {
+    HttpLimits limits;
+    Answerer answerer;
+    HttpCounts counts;  // before io: connections that die with it still count down
+    std::unordered_map<std::string, int> per_address;
+    net::io_context io{1};
+    tcp::acceptor acceptor{io};
+    net::signal_set signals{io};
+};
+
+namespace {
+
+// What one connection holds; lives in its coroutine's frame.
+template <typename State>
+struct Connection {
+    Connection(tcp::socket socket, State& shared)
+        : stream(std::move(socket)), alarm(shared.io), state(shared) {
+        error_code ec;
+        const auto remote = stream.socket().remote_endpoint(ec);
+        if (!ec) address = remote.address().to_string();
+        loopback = is_loopback(address);
+        ++state.counts.connections;
+        ++state.per_address[address];
+    }
+    ~Connection() {
+        --state.counts.connections;
+        const auto it = state.per_address.find(address);
+        if (it != state.per_address.end() && --it->second == 0) state.per_address.erase(it);
+    }
+    Connection(const Connection&) = delete;
+    Connection& operator=(const Connection&) = delete;
+
+    // From now: after `ms` the socket's operations are cancelled and `late` is set.
+    void deadline(int ms) {
+        late = false;
+        stream.expires_after(milliseconds(ms + 500));
+        alarm.expires_after(milliseconds(ms));
+        alarm.async_wait([this, mine = ++round](error_code ec) {
+            if (ec || mine != round) return;  // a newer deadline has replaced this one
+            late = true;
+            error_code ignored;
+            stream.socket().cancel(ignored);
+        });
+    }
+    void no_deadline() {
+        ++round;
+        alarm.cancel();
+        stream.expires_never();
+    }
+
+    beast::tcp_stream stream;
+    net::steady_timer alarm;
+    State& state;
+    beast::flat_buffer buffer;
+    std::string address;
+    bool loopback = false, late = false;
+    unsigned round = 0;
+};
+
+// A request, or the status that refuses it, or neither: the connection is over.
+struct Incoming {
+    std::optional<Request> request;
+    int refuse = 0;
+    std::string why;
+    bool keep_alive = false;
+    unsigned version = 11;
+};
+
+Incoming refuse(int status, std::string why) {
+    Incoming out;
+    out.refuse = status;
+    out.why = std::move(why);
+    return out;
+}
+
+Incoming refuse_parse(error_code ec, bool late, const HttpLimits& limits, bool in_request) {
+    if (late) {
+        if (!in_request) return {};
+        return refuse(408, fmt::format("the request took too long; allowed: {} ms for the headers, "
+                                       "{} ms in all",
+                                       limits.header_deadline_ms, limits.request_deadline_ms));
+    }
+    if (ec == http::error::header_limit) {
+        return refuse(431, fmt::format("headers over {} bytes", limits.header_bytes));
+    }
+    if (ec == http::error::body_limit) {
+        return refuse(413, fmt::format("a body over {} bytes", limits.body_bytes));
+    }
+    const bool malformed = ec.category() == make_error_code(http::error::bad_method).category() &&
+                           ec != http::error::end_of_stream && ec != http::error::partial_message;
+    return malformed ? refuse(400, "malformed request: " + ec.message()) : Incoming{};
+}
+
+// Framing that two servers could read differently is refused: the door to request smuggling.
+std::optional<Incoming> check_headers(const Parser& parser, const HttpLimits& limits) {
+    const auto& message = parser.get();
+    if (message.target().size() > limits.url_bytes) {
+        return refuse(414, fmt::format("a URL over {} bytes", limits.url_bytes));
+    }
+    const auto n_fields = std::distance(message.begin(), message.end());
+    if (n_fields > limits.header_fields) {
+        return refuse(431, fmt::format("more than {} header fields", limits.header_fields));
+    }
+    const auto lengths = message.count(http::field::content_length);
+    const auto encodings = message.count(http::field::transfer_encoding);
+    if (lengths > 1 || encodings > 1 || (lengths > 0 && encodings > 0)) {
+        return refuse(400, "more than one statement of the body's length");
+    }
+    if (encodings > 0 && !parser.chunked()) return refuse(501, "only chunked transfer encoding");
+    if (message.count(http::field::host) > 1) return refuse(400, "more than one Host");
+    if (message.version() >= 11 && message.count(http::field::host) == 0) {
+        return refuse(400, "no Host");
+    }
+    if (message.count(http::field::content_encoding) > 0) {
+        return refuse(415, "no compressed request bodies");
+    }
+    return std::nullopt;
+}
+
+template <typename Connection>
+Request to_request(const Parser& parser, const Connection& connection) {
+    const auto& message = parser.get();
+    Request request;
+    request.method = std::string(message.method_string());
+    request.target = std::string(message.target());
+    for (const auto& field : message) {
+        std::string name(field.name_string());
+        for (char& c : name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+        std::string& value = request.headers[name];
+        if (!value.empty()) value += ", ";
+        value += std::string(field.value());
+    }
+    request.body = message.body();
+    request.peer = connection.address;
+    request.loopback = connection.loopback;
+    return request;
+}
+
+// A first line longer than any allowed URL is answered as such, before the header cap is reached.
+bool line_too_long(const beast::flat_buffer& buffer, const HttpLimits& limits) {
+    const auto data = buffer.data();
+    const std::string_view text(static_cast<const char*>(data.data()), data.size());
+    return text.size() > limits.url_bytes && text.find('\n') == std::string_view::npos;
+}
+
+template <typename Connection>
+awaitable<Incoming> read_request(Connection& connection, bool first) {
+    const HttpLimits& limits = connection.state.limits;
+    error_code ec;
+    if (connection.buffer.size() == 0) {
+        connection.deadline(first ? limits.header_deadline_ms : limits.idle_ms);
+        const auto room = connection.buffer.prepare(4096);
+        const std::size_t n = co_await connection.stream.async_read_some(room, into(ec));
+        connection.buffer.commit(n);
+        if (ec) co_return Incoming{};
+    }
+    connection.deadline(limits.header_deadline_ms);
+    Parser parser;
+    parser.header_limit(limits.header_bytes);
+    parser.body_limit(limits.body_bytes);
+    const Clock::time_point begin = Clock::now();
+    co_await http::async_read_header(connection.stream, connection.buffer, parser, into(ec));
+    if (ec) {
+        if (ec == http::error::header_limit && line_too_long(connection.buffer, limits)) {
+            co_return refuse(414, fmt::format("a URL over {} bytes", limits.url_bytes));
+        }
+        co_return refuse_parse(ec, connection.late, limits, true);
+    }
+    std::optional<Incoming> refused = check_headers(parser, limits);
+    if (refused) co_return std::move(*refused);
+    const auto spent = std::chrono::duration_cast<milliseconds>(Clock::now() - begin).count();
+    connection.deadline(limits.request_deadline_ms - static_cast<int>(spent));
+    if (!parser.is_done() && beast::iequals(parser.get()[http::field::expect], "100-continue")) {
+        static const std::string go_on = "HTTP/1.1 100 Continue\r\n\r\n";
+        co_await net::async_write(connection.stream, net::buffer(go_on), into(ec));
+        if (ec) co_return Incoming{};
+    }
+    if (!parser.is_done()) {
+        co_await http::async_read(connection.stream, connection.buffer, parser, into(ec));
+        if (ec) co_return refuse_parse(ec, connection.late, limits, true);
+    }
+    connection.no_deadline();
+    Incoming incoming;
+    incoming.request = to_request(parser, connection);
+    incoming.keep_alive = parser.get().keep_alive();
+    incoming.version = parser.get().version();
+    co_return incoming;
+}
+
+// Hands the request to a worker and sleeps until it answered; the network thread goes on.
+template <typename State>
+awaitable<Response> ask_worker(State& state, Request request) {
+    struct Answer {
+        explicit Answer(net::io_context& io) : bell(io) {}
+        net::steady_timer bell;
+        std::optional<Response> response;
+    };
+    auto answer = std::make_shared<Answer>(state.io);
+    answer->bell.expires_at(Clock::time_point::max());
+    net::io_context& io = state.io;
+    const bool taken = state.answerer.submit(std::move(request), [answer, &io](Response response) {
+        net::post(io, [answer, response = std::move(response)]() mutable {
+            answer->response = std::move(response);
+            answer->bell.cancel();
+        });
+    });
+    if (!taken) {
+        Response busy = error_response(503, "all workers are busy; try again in a second");
+        busy.headers.emplace_back("Retry-After", "1");
+        co_return busy;
+    }
+    while (!answer->response) {
+        error_code ec;
+        co_await answer->bell.async_wait(into(ec));
+    }
+    co_return std::move(*answer->response);
+}
+
+void add_security_headers(http::fields& fields, const Response& response) {
+    const bool svg = response.type == "image/svg+xml";
+    fields.set("Content-Security-Policy",
+               svg ? "default-src 'none'; style-src 'unsafe-inline'; sandbox; "
+                     "frame-ancestors 'none'"
+                   : "default-src 'self'; base-uri 'none'; form-action 'self'; "
+                     "frame-ancestors 'none'; object-src 'none'");
+    fields.set("X-Content-Type-Options", "nosniff");
+    fields.set("X-Frame-Options", "DENY");
+    fields.set("Referrer-Policy", "no-referrer");
+    fields.set("Cross-Origin-Resource-Policy", "same-origin");
+    fields.set("Cross-Origin-Opener-Policy", "same-origin");
+}
+
+template <typename Body>
+void fill_header(http::response<Body>& message, const Response& response, bool keep_alive) {
+    message.reason(std::string(status_text(response.status)));
+    const bool text = response.type.starts_with("text/") || response.type == "image/svg+xml";
+    message.set(http::field::content_type,
+                text ? response.type + "; charset=utf-8" : response.type);
+    add_security_headers(message, response);
+    for (const auto& [name, value] : response.headers) message.set(name, value);
+    message.keep_alive(keep_alive);
+}
+
+template <typename Connection>
+awaitable<bool> write_response(Connection& connection, const Response& response, unsigned version,
+                               bool head, bool keep_alive) {
+    connection.deadline(connection.state.limits.answer_deadline_ms);
+    error_code ec;
+    const auto status = static_cast<http::status>(response.status);
+    if (head || response.status == 304) {
+        http::response<http::empty_body> message{status, version};
+        fill_header(message, response, keep_alive);
+        if (head) message.content_length(response.body.size());
+        co_await http::async_write(connection.stream, message, into(ec));
+    } else {
+        http::response<http::span_body<const char>> message{status, version};
+        fill_header(message, response, keep_alive);
+        message.body() = {response.body.data(), response.body.size()};
+        message.prepare_payload();
+        co_await http::async_write(connection.stream, message, into(ec));
+    }
+    connection.no_deadline();
+    co_return !ec;
+}
+
+// Closing with unread input would reset the connection and take our answer with it.
+template <typename Connection>
+awaitable<void> linger(Connection& connection) {
+    error_code ec;
+    connection.stream.socket().shutdown(tcp::socket::shutdown_send, ec);
+    connection.deadline(500);
+    std::size_t total = 0;
+    while (!ec && !connection.late && total < 256 * 1024) {
+        connection.buffer.clear();
+        const auto room = connection.buffer.prepare(4096);
+        total += co_await connection.stream.async_read_some(room, into(ec));
+    }
+    connection.no_deadline();
+}
+
+template <typename Connection>
+awaitable<bool> send_event_text(Connection& connection, const std::string& text) {
+    connection.deadline(connection.state.limits.answer_deadline_ms);
+    error_code ec;
+    co_await net::async_write(connection.stream, net::buffer(text), into(ec));
+    connection.no_deadline();
+    co_return !ec;
+}
+
+// One stream: the head, then what each answer holds, until nothing follows or the reader is slow.
+// At most one answer waits to be sent, so a reader that does not read holds back no memory.
+template <typename Connection>
+awaitable<void> stream_events(Connection& connection, Response response) {
+    auto& state = connection.state;
+    http::response<http::empty_body> head{http::status::ok, 11};
+    fill_header(head, response, false);
+    std::string first = fmt::format("HTTP/1.1 200 OK\r\n");
+    for (const auto& field : head) {
+        first +=
+            fmt::format("{}: {}\r\n", std::string(field.name_string()), std::string(field.value()));
+    }
+    first += "\r\n" + response.body;
+    bool open = co_await send_event_text(connection, first);
+    int quiet_ms = 0;
+    while (open && response.follow) {
+        net::steady_timer pause(state.io);
+        pause.expires_after(milliseconds(state.limits.event_interval_ms));
+        error_code ec;
+        co_await pause.async_wait(into(ec));
+        Request next = *response.follow;
+        response = co_await ask_worker(state, std::move(next));
+        if (response.status != 200 || response.body.size() > state.limits.event_backlog_bytes) {
+            break;
+        }
+        quiet_ms += state.limits.event_interval_ms;
+        if (response.body.empty() && quiet_ms < state.limits.heartbeat_ms) continue;
+        const std::string text = response.body.empty() ? ": still here\n\n" : response.body;
+        open = co_await send_event_text(connection, text);
+        quiet_ms = 0;
+    }
+}
+
+template <typename Connection>
+awaitable<Response> answer(Connection& connection, Request request) {
+    auto& state = connection.state;
+    std::optional<Response> quick = state.answerer.quick(request);
+    if (quick) co_return std::move(*quick);
+    Response response = co_await ask_worker(state, std::move(request));
+    co_return response;
+}
+
+template <typename Connection>
+awaitable<bool> serve_one(Connection& connection, bool first) {
+    auto& state = connection.state;
+    Incoming incoming = co_await read_request(connection, first);
+    if (incoming.refuse != 0) {
+        ++(incoming.refuse == 408 ? state.counts.timeouts : state.counts.malformed);
+        Response response = error_response(incoming.refuse, incoming.why);
+        co_await write_response(connection, response, 11, false, false);
+        co_await linger(connection);
+        co_return false;
+    }
+    if (!incoming.request) {
+        if (connection.late) ++state.counts.timeouts;
+        co_return false;
+    }
+    ++state.counts.requests;
+    const bool head = incoming.request->method == "HEAD";
+    Request request = std::move(*incoming.request);
+    Response response = co_await answer(connection, std::move(request));
+    if (response.follow) {
+        if (state.counts.event_streams >= state.limits.event_streams) {
+            response = error_response(429, "too many event streams; poll instead");
+        } else {
+            ++state.counts.event_streams;
+            co_await stream_events(connection, std::move(response));
+            --state.counts.event_streams;
+            co_return false;
+        }
+    }
+    const bool keep = incoming.keep_alive && !response.close;
+    const bool sent = co_await write_response(connection, response, incoming.version, head, keep);
+    co_return sent&& keep;
+}
+
+template <typename State>
+awaitable<void> serve_connection(tcp::socket socket, State& state) {
+    Connection<State> connection(std::move(socket), state);
+    bool more = true;
+    for (bool first = true; more; first = false) more = co_await serve_one(connection, first);
+    connection.no_deadline();
+    error_code ec;
+    connection.stream.socket().shutdown(tcp::socket::shutdown_both, ec);
+    // The alarm's cancelled handler still refers to this frame: let it run before the frame goes.
+    net::steady_timer turn(state.io);
+    turn.expires_after(milliseconds(0));
+    co_await turn.async_wait(into(ec));
+}
+
+template <typename State>
+bool has_room(State& state, tcp::socket& socket) {
+    error_code ec;
+    const auto remote = socket.remote_endpoint(ec);
+    if (ec) return false;
+    if (state.counts.connections >= state.limits.connections) return false;
+    const std::string address = remote.address().to_string();
+    if (is_loopback(address)) return true;
+    const auto it = state.per_address.find(address);
+    return it == state.per_address.end() || it->second < state.limits.connections_per_address;
+}
+
+template <typename State>
+awaitable<void> accept_loop(State& state) {
+    static const std::string full =
+        "HTTP/1.1 429 Too Many Requests\r\nContent-Type: text/plain\r\nContent-Length: 21\r\n"
+        "Retry-After: 5\r\nConnection: close\r\n\r\ntoo many connections\n";
+    for (;;) {
+        error_code ec;
+        tcp::socket socket = co_await state.acceptor.async_accept(into(ec));
+        if (ec == net::error::operation_aborted) co_return;
+        if (ec) {  // no descriptors left: wait for some to close
+            net::steady_timer pause(state.io);
+            pause.expires_after(milliseconds(50));
+            co_await pause.async_wait(into(ec));
+            continue;
+        }
+        ++state.counts.accepted;
+        if (!has_room(state, socket)) {
+            ++state.counts.refused;
+            socket.non_blocking(true, ec);
+            socket.write_some(net::buffer(full), ec);
+            socket.shutdown(tcp::socket::shutdown_send, ec);
+            continue;
+        }
+        socket.set_option(tcp::no_delay(true), ec);
+        net::co_spawn(state.io, serve_connection(std::move(socket), state), net::detached);
+    }
+}
+
+}  // namespace
+
+HttpServer::HttpServer(const std::string& address, std::uint16_t port, HttpLimits limits,
+                       Answerer answerer)
+    : state_(std::make_unique<State>()) {
+    state_->limits = limits;
+    state_->answerer = std::move(answerer);
+    error_code ec;
+    const auto ip = net::ip::make_address(address == "localhost" ? "127.0.0.1" : address, ec);
+    if (ec) {
+        throw Error(
+            fmt::format("cannot listen on '{}': not an address; allowed: an IPv4 or IPv6 "
+                        "address, for example 127.0.0.1",
+                        address));
+    }
+    const tcp::endpoint endpoint(ip, port);
+    auto& acceptor = state_->acceptor;
+    acceptor.open(endpoint.protocol(), ec);
+    if (!ec) acceptor.set_option(net::socket_base::reuse_address(true), ec);
+    if (!ec) acceptor.bind(endpoint, ec);
+    if (!ec) acceptor.listen(1024, ec);
+    if (ec) {
+        throw Error(
+            fmt::format("cannot listen on {}:{}: {}; another server may be running: choose "
+                        "--port, or 0 for a free one",
+                        address, port, ec.message()));
+    }
+}
+
+HttpServer::~HttpServer() = default;
+
+std::uint16_t HttpServer::port() const { return state_->acceptor.local_endpoint().port(); }
+
+HttpCounts HttpServer::counts() const { return state_->counts; }
+
+void HttpServer::run(bool handle_signals) {
+    if (handle_signals) {
+        state_->signals.add(SIGINT);
+        state_->signals.add(SIGTERM);
+        state_->signals.async_wait([this](error_code ec, int) {
+            if (!ec) state_->io.stop();
+        });
+    }
+    net::co_spawn(state_->io, accept_loop(*state_), net::detached);
+    state_->io.run();
+}
+
+void HttpServer::stop() {
+    net::post(state_->io, [this] { state_->io.stop(); });
+}
+
+}  // namespace steady::web

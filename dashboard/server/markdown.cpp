@@ -1,0 +1,141 @@
+// Markdown to HTML by cmark in safe mode, with pipe tables and front matter added around it.
+#include "dashboard/server/markdown.h"
+
+#include <cmark.h>
+
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "dashboard/server/http.h"
+
+namespace steady::web {
+namespace {
+
+std::string cmark_html(const std::string& text) {
+    const std::unique_ptr<char, void (*)(void*)> html(
+        cmark_markdown_to_html(text.data(), text.size(),
+                               CMARK_OPT_DEFAULT | CMARK_OPT_VALIDATE_UTF8),
+        std::free);
+    return html ? std::string(html.get()) : std::string();
+}
+
+// A cell's text without the paragraph that the renderer puts around it.
+std::string inline_html(const std::string& text) {
+    std::string html = cmark_html(text);
+    while (!html.empty() && html.back() == '\n') html.pop_back();
+    if (html.starts_with("<p>") && html.ends_with("</p>") &&
+        html.find("<p>", 3) == std::string::npos) {
+        return html.substr(3, html.size() - 7);
+    }
+    return escape_html(text);  // a cell that opens a block (a list, a heading): shown as text
+}
+
+std::vector<std::string> lines_of(std::string_view text) {
+    std::vector<std::string> lines;
+    while (!text.empty()) {
+        const std::size_t end = text.find('\n');
+        std::string line(text.substr(0, end));
+        if (!line.empty() && line.back() == '\r') line.pop_back();
+        lines.push_back(std::move(line));
+        if (end == std::string_view::npos) break;
+        text.remove_prefix(end + 1);
+    }
+    return lines;
+}
+
+// "| a | b \| c |" → {"a", "b | c"}
+std::vector<std::string> cells_of(const std::string& line) {
+    std::vector<std::string> cells;
+    std::string cell;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+        if (line[i] == '\\' && i + 1 < line.size() && line[i + 1] == '|') {
+            cell.push_back('|');
+            ++i;
+        } else if (line[i] == '|') {
+            cells.push_back(std::move(cell));
+            cell.clear();
+        } else {
+            cell.push_back(line[i]);
+        }
+    }
+    cells.push_back(std::move(cell));
+    for (std::string& one : cells) {
+        const std::size_t begin = one.find_first_not_of(' ');
+        one = begin == std::string::npos ? ""
+                                         : one.substr(begin, one.find_last_not_of(' ') + 1 - begin);
+    }
+    if (!cells.empty() && cells.front().empty()) cells.erase(cells.begin());
+    if (!cells.empty() && cells.back().empty()) cells.pop_back();
+    return cells;
+}
+
+bool is_rule(const std::string& line) {
+    return line.find('|') != std::string::npos && line.find('-') != std::string::npos &&
+           line.find_first_not_of(" |-:") == std::string::npos;
+}
+
+bool is_right(const std::string& rule_cell) { return rule_cell.ends_with(":"); }
+
+std::string table_row(const std::string& line, const std::vector<std::string>& rule,
+                      const char* tag) {
+    std::string html = "<tr>";
+    const std::vector<std::string> cells = cells_of(line);
+    for (std::size_t i = 0; i < cells.size() && i < rule.size(); ++i) {
+        const char* side = is_right(rule[i]) ? " class=\"number\"" : "";
+        html += std::string("<") + tag + side + ">" + inline_html(cells[i]) + "</" + tag + ">";
+    }
+    return html + "</tr>\n";
+}
+
+// Consumes the table that begins at lines[i]; i ends behind it.
+std::string table_html(const std::vector<std::string>& lines, std::size_t& i) {
+    const std::vector<std::string> rule = cells_of(lines[i + 1]);
+    std::string html = "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead>" +
+                       table_row(lines[i], rule, "th") + "</thead>\n<tbody>\n";
+    for (i += 2; i < lines.size() && lines[i].find('|') != std::string::npos; ++i) {
+        html += table_row(lines[i], rule, "td");
+    }
+    return html + "</tbody></table></div>\n";
+}
+
+std::string front_matter(const std::vector<std::string>& lines, std::size_t& i) {
+    if (lines.empty() || lines[0] != "---") return {};
+    std::size_t end = 1;
+    while (end < lines.size() && lines[end] != "---") ++end;
+    if (end == lines.size()) return {};
+    std::string html = "<dl class=\"facts\">\n";
+    for (std::size_t k = 1; k < end; ++k) {
+        const std::size_t colon = lines[k].find(':');
+        if (colon == std::string::npos) continue;
+        html += "<div><dt>" + escape_html(lines[k].substr(0, colon)) + "</dt><dd>" +
+                escape_html(lines[k].substr(colon + 1)) + "</dd></div>\n";
+    }
+    i = end + 1;
+    return html + "</dl>\n";
+}
+
+}  // namespace
+
+std::string render_markdown(std::string_view text) {
+    const std::vector<std::string> lines = lines_of(text);
+    std::size_t i = 0;
+    std::string html = front_matter(lines, i);
+    std::string plain;
+    bool fenced = false;
+    while (i < lines.size()) {
+        if (lines[i].starts_with("```") || lines[i].starts_with("~~~")) fenced = !fenced;
+        const bool table = !fenced && i + 1 < lines.size() && is_rule(lines[i + 1]) &&
+                           lines[i].find('|') != std::string::npos;
+        if (table) {
+            html += cmark_html(plain);
+            plain.clear();
+            html += table_html(lines, i);
+        } else {
+            plain += lines[i++] + "\n";
+        }
+    }
+    return html + cmark_html(plain);
+}
+
+}  // namespace steady::web

@@ -1,0 +1,131 @@
+// One connection per worker thread, in the role steady_web: it may select, submit and cancel, and
+// the database refuses everything else.
+#include "dashboard/server/source_store.h"
+
+#include <functional>
+
+#include "runner/pipeline/entry.h"
+#include "runner/queue/submit.h"
+#include "runner/storage/store.h"
+
+namespace steady::web {
+namespace {
+
+using Transaction = pqxx::transaction_base;
+
+struct Link {
+    explicit Link(const std::string& url)
+        : store({.url = url,
+                 .role = DatabaseRole::web,
+                 .client = "page",
+                 .statement_timeout_ms = 2000,
+                 .patience_s = 0}) {}
+    Store store;
+};
+
+// Runs body in a transaction and returns its value; an outage becomes SourceUnavailable.
+template <typename Body>
+auto read(Link& link, Body body) {
+    std::optional<decltype(body(std::declval<Transaction&>()))> result;
+    try {
+        link.store.connection().transact(
+            [&](Transaction& transaction) { result.emplace(body(transaction)); });
+    } catch (const DatabaseGone& gone) {
+        throw SourceUnavailable(gone.what());
+    }
+    return std::move(*result);
+}
+
+template <typename Body>
+auto ask(Body body) {
+    try {
+        return body();
+    } catch (const DatabaseGone& gone) {
+        throw SourceUnavailable(gone.what());
+    }
+}
+
+// An unknown id is an answer here, not a fault.
+std::optional<std::string> resolve(Link& link, const std::string& id) {
+    return ask([&]() -> std::optional<std::string> {
+        try {
+            return link.store.resolve(id);
+        } catch (const DatabaseGone&) {
+            throw;
+        } catch (const Error& error) {
+            if (error.exit_code == kExitUsage) return std::nullopt;
+            throw;
+        }
+    });
+}
+
+std::optional<Record> record(Link& link, const std::string& id) {
+    const auto name = resolve(link, id);
+    if (!name) return std::nullopt;
+    return ask([&] { return link.store.load_record(*name); });
+}
+
+// Slugs are <day>-<id>; the entry is rendered from the record, so it cannot differ from it.
+std::optional<std::string> entry(Link& link, const std::string& slug) {
+    if (slug.size() < 12) return std::nullopt;
+    const auto found = record(link, slug.substr(11));
+    if (!found || !found->analysis) return std::nullopt;
+    return render(*found);
+}
+
+Submitted submit(Link& link, const Spec& spec, int priority) {
+    SubmitOptions options;
+    options.priority = priority;
+    const steady::Submitted done =
+        ask([&] { return submit_experiment(link.store, spec, options); });
+    return {done.id, done.state, done.created};
+}
+
+}  // namespace
+
+MakeSource store_source(const std::string& database_url) {
+    return [database_url] {
+        auto link = std::make_shared<Link>(database_url);
+        read(*link, page::queue_depth);  // connects now, so that a wrong URL shows at once
+        auto source = std::make_unique<Source>();
+        source->list = [link](const page::ListQuery& query) {
+            return read(*link, [&](Transaction& t) { return page::list(t, query); });
+        };
+        source->record = [link](const std::string& id) { return record(*link, id); };
+        source->queue = [link] {
+            return read(*link, [](Transaction& t) { return page::queue(t, 500); });
+        };
+        source->hosts = [link] { return read(*link, page::hosts); };
+        source->kernels = [link] { return read(*link, page::kernels); };
+        source->owners = [link] { return read(*link, page::owners); };
+        source->journal = [link](const std::string& words, int limit) {
+            return read(*link, [&](Transaction& t) { return page::journal(t, words, limit); });
+        };
+        source->entry = [link](const std::string& slug) { return entry(*link, slug); };
+        source->events = [link](const std::string& id, int since) {
+            return read(*link, [&](Transaction& t) { return page::events(t, id, since); });
+        };
+        source->token_scopes = [link](const std::string& sha) {
+            return ask([&] { return link->store.token_scopes(sha); });
+        };
+        source->submit = [link](const Spec& spec, int priority) {
+            return submit(*link, spec, priority);
+        };
+        source->cancel = [link](const std::string& id) {
+            const auto name = resolve(*link, id);
+            return name ? ask([&] { return link->store.cancel(*name); }) : std::string();
+        };
+        source->queue_depth = [link] { return read(*link, page::queue_depth); };
+        return source;
+    };
+}
+
+bool has_token(const std::string& database_url) {
+    Store store({.url = database_url, .role = DatabaseRole::owner, .client = "serve"});
+    for (const Token& token : store.list_tokens()) {
+        if (!token.revoked) return true;
+    }
+    return false;
+}
+
+}  // namespace steady::web

@@ -1,0 +1,142 @@
+// Addresses to views. A view is {title, cli, load(params, query, signal) → data, draw(data, params,
+// query) → node, every?: ms}; it is drawn again when its data changed, so pages live without reload
+// and all state is in the address.
+import { ApiError, setToken, token } from './api.js';
+import { h, replace } from './dom.js';
+
+const VIEWS = [
+  [/^\/$/, () => import('./views/overview.js')],
+  [/^\/experiments$/, () => import('./views/overview.js')],
+  [/^\/x\/([^/]+)$/, () => import('./views/experiment.js')],
+  [/^\/x\/([^/]+)\/pairs$/, () => import('./views/pairs.js')],
+  [/^\/compare\/(.+)$/, () => import('./views/compare.js')],
+  [/^\/j$/, () => import('./views/journal.js')],
+  [/^\/tried$/, () => import('./views/journal.js')],
+  [/^\/kernels$/, () => import('./views/kernels.js')],
+  [/^\/hosts$/, () => import('./views/hosts.js')],
+  [/^\/q$/, () => import('./views/queue.js')],
+  [/^\/owners$/, () => import('./views/owners.js')],
+  [/^\/submit$/, () => import('./views/submit.js')],
+];
+
+const main = document.getElementById('main');
+const cli = document.getElementById('cli');
+const live = document.getElementById('live');
+let current = 0;
+let controller = null;
+
+function markNavigation(path) {
+  const root = `/${path.split('/')[1]}`;
+  for (const link of document.querySelectorAll('nav a')) {
+    const target = link.getAttribute('href');
+    if (target === root || (target === '/' && (root === '/x' || root === '/experiments'))) link.setAttribute('aria-current', 'page');
+    else link.removeAttribute('aria-current');
+  }
+}
+
+function problem(error) {
+  const box = h('div', { class: 'problem', role: 'alert' }, h('h1', null, error.status === 404 ? 'Not found' : 'This did not work'),
+    h('p', null, error.message));
+  if (error instanceof ApiError && (error.status === 401 || error.status === 403)) {
+    const field = h('input', { type: 'password', autocomplete: 'off', 'aria-label': 'Token', value: token() });
+    box.append(h('form', { onsubmit: (event) => { event.preventDefault(); setToken(field.value); show(); } },
+      h('label', null, 'Token ', field), ' ', h('button', { type: 'submit' }, 'Use for this tab')));
+  }
+  return box;
+}
+
+// What the reader was doing survives a redraw: focus, open folds, scroll.
+function redraw(node) {
+  const open = new Set([...main.querySelectorAll('details[open] > summary')].map((one) => one.textContent));
+  const focused = main.contains(document.activeElement) ? document.activeElement.id : '';
+  replace(main, node);
+  for (const summary of main.querySelectorAll('details > summary')) {
+    if (open.has(summary.textContent)) summary.parentElement.open = true;
+  }
+  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+}
+
+async function follow(view, args, turn, last) {
+  let known = last;
+  while (turn === current && view.every) {
+    await new Promise((resolve) => { setTimeout(resolve, view.every); });
+    if (turn !== current) return;
+    if (document.hidden) continue;
+    try {
+      const data = await view.load(...args, controller.signal);
+      if (turn !== current) return;
+      const text = JSON.stringify(data);
+      live.textContent = '';
+      if (text === known) continue;
+      known = text;
+      if (view.busy?.()) continue;
+      redraw(view.draw(data, ...args));
+    } catch (error) {
+      if (error.name === 'AbortError') return;
+      live.textContent = `Not live: ${error.message}`;
+    }
+  }
+}
+
+export async function show() {
+  const turn = (current += 1);
+  controller?.abort();
+  controller = new AbortController();
+  const path = decodeURI(location.pathname);
+  const query = new URLSearchParams(location.search);
+  markNavigation(path);
+  const entry = VIEWS.find(([pattern]) => pattern.test(path));
+  if (!entry) {
+    replace(main, problem(new ApiError(404, 'there is no page at this address')));
+    return;
+  }
+  const params = path.match(entry[0]).slice(1);
+  const args = [params, query];
+  try {
+    const view = (await entry[1]()).default;
+    document.title = `${view.title(params)} · Steady`;
+    cli.textContent = view.cli ? `Same data: ${view.cli(params, query)}` : '';
+    const data = await view.load(...args, controller.signal);
+    if (turn !== current) return;
+    if (view.pageTitle) document.title = `${view.pageTitle(data)} · Steady`;
+    replace(main, view.draw(data, ...args));
+    performance.mark('steady-drawn');
+    follow(view, args, turn, JSON.stringify(data));
+  } catch (error) {
+    if (error.name !== 'AbortError' && turn === current) replace(main, problem(error));
+  }
+}
+
+// Changes the address and draws it; `keep` replaces the entry in the history (typing in a filter).
+export function go(url, keep = false) {
+  history[keep ? 'replaceState' : 'pushState'](null, '', url);
+  const done = show();
+  if (!keep) {
+    window.scrollTo(0, 0);
+    main.focus({ preventScroll: true });
+  }
+  return done;
+}
+
+function isOurs(link, event) {
+  return link && link.origin === location.origin && !link.target && !event.defaultPrevented && event.button === 0 &&
+    !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey &&
+    !/\.(json|md|svg|txt)$/.test(link.pathname) && VIEWS.some(([pattern]) => pattern.test(decodeURI(link.pathname)));
+}
+
+document.addEventListener('click', (event) => {
+  const link = event.target.closest?.('a[href]');
+  if (!isOurs(link, event) || (link.hash && link.pathname === location.pathname)) return;
+  event.preventDefault();
+  go(link.pathname + link.search);
+});
+window.addEventListener('popstate', show);
+document.addEventListener('keydown', (event) => {
+  if (event.key !== '/' || event.target.closest('input, textarea, select, [contenteditable]')) return;
+  const field = main.querySelector('input[type=search]');
+  if (!field) return;
+  event.preventDefault();
+  field.focus();
+});
+
+show();

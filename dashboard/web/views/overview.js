@@ -1,0 +1,118 @@
+// The landing page: questions and their answers, newest first; what runs now stands on top.
+import { get } from '../api.js';
+import { go } from '../app.js';
+import { commonScale, intervalBar } from '../charts/interval_bar.js';
+import { h } from '../dom.js';
+import { duration, percent, words } from '../format.js';
+import { badge, effect, empty, experimentLink, progressBar, table, time } from '../parts.js';
+
+const FILTERS = ['verdict', 'state', 'owner', 'metric', 'host', 'q', 'before'];
+const VERDICTS = ['accept', 'reject', 'inconclusive', 'invalid'];
+
+function address(query, changes) {
+  const next = new URLSearchParams();
+  for (const key of FILTERS) {
+    const value = key in changes ? changes[key] : query.get(key);
+    if (value) next.set(key, value);
+  }
+  const text = next.toString();
+  return text ? `/?${text}` : '/';
+}
+
+export function timeLeft(row) {
+  if (!row.began_at || !row.pairs_done) return '';
+  const seconds = (Date.now() - Date.parse(row.began_at)) / 1000;
+  const left = (seconds / row.pairs_done) * (row.pairs_max - row.pairs_done);
+  return left > 0 ? `at most ${duration(left)} left` : '';
+}
+
+export function runningRow(row) {
+  const soFar = row.progress ?? {};
+  const known = Number.isFinite(soFar.effect);
+  return h('article', { class: 'run' },
+    h('div', null, h('p', { class: 'claim' }, badge('', row.state), ' ', experimentLink(row.id, row.claim)),
+      h('p', { class: 'dim small' }, row.id, ' · ', row.owner, ` · ${row.host || 'no host yet'}`, row.cancel_asked ? ' · stopping' : '')),
+    h('div', { class: 'live-line' }, known ? [effect(soFar), intervalBar(soFar, commonScale([soFar]), 'so far')] : h('span', { class: 'dim' }, 'no interval yet')),
+    h('div', null, progressBar(row.pairs_done, row.pairs_max, `pairs of ${row.id}`),
+      h('p', { class: 'dim small' }, `pair ${row.pairs_done} of at most ${row.pairs_max}`, timeLeft(row) ? ` · ${timeLeft(row)}` : '')));
+}
+
+function chips(query) {
+  const now = query.get('verdict') ?? '';
+  return h('div', { class: 'chips', role: 'group', 'aria-label': 'Verdict' },
+    h('a', { href: address(query, { verdict: '', before: '' }), class: now ? null : 'on', 'aria-current': now ? null : 'true' }, 'all'),
+    VERDICTS.map((verdict) => h('a', {
+      href: address(query, { verdict, before: '' }), class: now === verdict ? 'on' : null,
+      'aria-current': now === verdict ? 'true' : null,
+    }, verdict)));
+}
+
+function filterBar(query) {
+  let timer = 0;
+  const field = (key, label, type = 'text') => h('label', null, h('span', null, label), h('input', {
+    id: `filter-${key}`, type, value: query.get(key) ?? '', autocomplete: 'off',
+    oninput: (event) => {
+      const { value } = event.target;
+      clearTimeout(timer);
+      timer = setTimeout(async () => {
+        await go(address(new URLSearchParams(location.search), { [key]: value, before: '' }), true);
+        const again = document.getElementById(`filter-${key}`);
+        again?.focus();
+        again?.setSelectionRange?.(value.length, value.length);
+      }, 250);
+    },
+  }));
+  return h('form', { class: 'filters', role: 'search', onsubmit: (event) => event.preventDefault() },
+    chips(query), field('q', 'Search', 'search'), field('owner', 'Owner'), field('metric', 'Metric'), field('host', 'Machine'));
+}
+
+function verdictTable(rows) {
+  const scale = commonScale(rows);
+  return table([
+    { head: 'Verdict', cell: (row) => [badge(row.verdict, row.state), row.reason ? h('span', { class: 'reason' }, words(row.reason)) : null] },
+    { head: 'Question', class: 'wide', cell: (row) => [h('div', { class: 'claim' }, experimentLink(row.id, row.claim || row.id)),
+      h('div', { class: 'dim small' }, row.id, ' · ', row.owner)] },
+    { head: 'Effect', number: true, cell: (row) => effect(row) },
+    { head: percent(-scale, 0) + ' … ' + percent(scale, 0), cell: (row) => intervalBar(row, scale) },
+    { head: 'Metric', cell: (row) => h('code', null, row.metric || '\u2013') },
+    { head: 'Machine', class: 'dim nowrap', cell: (row) => row.host || '\u2013' },
+    { head: 'Decided', class: 'dim nowrap', cell: (row) => time(row.decided_at || row.submitted_at) },
+  ], rows, { class: 'verdicts', label: 'Experiments, newest first', focusable: false });
+}
+
+function strip(data) {
+  const waiting = data.queue.filter((row) => row.state === 'queued');
+  const running = data.queue.some((row) => row.state === 'running');
+  return h('p', { class: 'dim strip' }, running ? '' : 'Nothing runs · ',
+    h('a', { href: '/q' }, waiting.length === 1 ? '1 waits' : `${waiting.length || 'none'} wait`),
+    ' · ', h('a', { href: '/hosts' }, data.hosts.length === 1 ? '1 machine' : `${data.hosts.length} machines`),
+    data.hosts.slice(0, 3).flatMap((host) => host.noise.slice(0, 1).map((noise) =>
+      ` · ${host.name.slice(0, 12)}: own noise ${percent(noise.sigma_d).replace('+', '')} (${noise.metric})`)));
+}
+
+export default {
+  title: () => 'Verdicts',
+  cli: (params, query) => `steady show${query.get('verdict') ? ` --verdict ${query.get('verdict')}` : ''} --json`,
+  every: 2000,
+  load: ([], query, signal) => {
+    const asked = new URLSearchParams();
+    for (const key of FILTERS) if (query.get(key)) asked.set(key, query.get(key));
+    return get(`/index.json?${asked}`, signal);
+  },
+  draw: (data, params, query) => {
+    const running = data.queue.filter((row) => row.state === 'running');
+    // What has no answer yet stands in the strip above, unless it is asked for.
+    const rows = query.get('state') ? data.rows : data.rows.filter((row) => !['running', 'queued'].includes(row.state));
+    return h('div', null,
+      h('h1', { class: 'quiet-title' }, 'Verdicts'),
+      running.length ? h('section', { 'aria-label': 'Running now', class: 'now' }, running.map(runningRow)) : null,
+      strip(data),
+      filterBar(query),
+      rows.length ? verdictTable(rows) : empty(
+        [...query.keys()].length ? 'Nothing matches these filters. ' : 'No experiment yet. ',
+        [...query.keys()].length ? h('a', { href: '/' }, 'Show all') : ['Start with ', h('code', null, './steady demo'), ' or ', h('a', { href: '/submit' }, 'submit one'), '.']),
+      h('nav', { class: 'pager', 'aria-label': 'Older and newer' },
+        query.get('before') ? h('a', { href: address(query, { before: '' }) }, '← Newest') : null,
+        data.next ? h('a', { href: address(query, { before: data.next }) }, 'Older →') : null));
+  },
+};

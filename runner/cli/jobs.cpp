@@ -1,0 +1,191 @@
+// Between the queue's job and the experiment's loop.
+#include "runner/cli/jobs.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "engine/protocol/error.h"
+#include "runner/cli/records.h"
+#include "runner/cli/workspace.h"
+#include "runner/edges/engine_executor.h"
+#include "runner/edges/fingerprint.h"
+#include "runner/experiment.h"
+#include "runner/pipeline/record_json.h"
+#include "runner/pipeline/schedule.h"
+#include "runner/storage/migrate.h"
+
+namespace steady {
+namespace {
+
+EngineExecutorOptions engine_setup(const Spec& spec, const Arguments& arguments) {
+    if (spec.subject.program != "steady-engine") {
+        throw Error(
+            "subject.program \"outside\" cannot be run by this build yet; allowed: steady-engine");
+    }
+    const Workload workload = load_workload(spec.subject.workload);
+    EngineExecutorOptions setup;
+    setup.spec = &spec;
+    setup.engine_path = engine_path(arguments);
+    setup.kernels_path = kernels_path(setup.engine_path);
+    setup.model_path = resolve_model(spec.subject.model, arguments);
+    setup.workload_text = workload.text;
+    setup.prompt_tokens = workload.prompt_tokens;
+    return setup;
+}
+
+// One line per pair, or one line redrawn on a terminal. Printed between timed regions.
+void report_progress(const Spec& spec, const Analysis& analysis, const Pair& pair) {
+    const auto gate = static_cast<std::size_t>(pair.gate);
+    std::string line =
+        fmt::format("{} {} pair {}/≤{}", spec.gates[gate].id,
+                    pair.kind == PairKind::aa ? "A/A" : "A/B", pair.number + 1,
+                    pair.kind == PairKind::aa ? spec.schedule.aa_pairs : spec.schedule.pairs_max);
+    if (analysis.effect && pair.kind == PairKind::measure) {
+        line += fmt::format("  Δ {:+.2f} %", 100 * *analysis.effect);
+        if (analysis.interval.low && analysis.interval.high) {
+            line += fmt::format(" [{:+.2f}, {:+.2f}]", 100 * *analysis.interval.low,
+                                100 * *analysis.interval.high);
+        }
+    }
+    if (!pair.discarded.empty()) line += "  discarded: " + pair.discarded;
+    if (::isatty(2) != 0) {
+        fmt::print(stderr, "\r\x1b[K{}", line);
+    } else {
+        fmt::print(stderr, "{}\n", line);
+    }
+}
+
+// This experiment's A/A pairs join the host's history of noise.
+void keep_aa(Job& job, const std::vector<Pair>& pairs) {
+    const Spec& spec = job.record.spec;
+    for (const Measurement& measurement : plan_measurements(spec)) {
+        if (measurement.level != Level::model) continue;
+        const std::vector<double> d = pair_values(spec, pairs, measurement.owner, PairKind::aa);
+        std::vector<int> numbers(d.size());
+        for (std::size_t i = 0; i < d.size(); ++i) numbers[i] = static_cast<int>(i);
+        if (!d.empty()) {
+            const auto owner = static_cast<std::size_t>(measurement.owner);
+            job.store->put_aa(job.lease, measurement.owner, spec.gates[owner].metric,
+                              spec.schedule.mode, numbers, d);
+        }
+    }
+}
+
+Worked work(Worker& worker, std::int64_t job, const Arguments& arguments) {
+    return worker.work_one([&](Job& claimed) { return run_job(claimed, arguments); }, job);
+}
+
+}  // namespace
+
+StopSignal& interrupt_signal() {
+    static StopSignal signal;
+    static const bool installed = [] {
+        struct sigaction action = {};
+        action.sa_handler = [](int) { interrupt_signal().raise(); };
+        ::sigaction(SIGINT, &action, nullptr);
+        ::sigaction(SIGTERM, &action, nullptr);
+        return true;
+    }();
+    static_cast<void>(installed);
+    return signal;
+}
+
+JobResult run_job(Job& job, const Arguments& arguments) {
+    const Spec& spec = job.record.spec;
+    EngineExecutorOptions setup = engine_setup(spec, arguments);
+    setup.host_lock_fd = job.host_lock_fd;
+    setup.stop = job.stop;
+    Fingerprint fingerprint = machine_fingerprint();
+    add_file(fingerprint, "engine", setup.engine_path);
+    add_file(fingerprint, "model", setup.model_path);
+    job.put_fingerprint(fingerprint);
+
+    EngineExecutor executor(setup);
+    Experiment experiment;
+    experiment.spec = &spec;
+    experiment.seed = job.record.seed;
+    experiment.evidence = job.record.evidence;
+    experiment.earlier_attempts = static_cast<int>(job.record.earlier.size());
+    for (const Pair& pair : job.record.pairs) {
+        if (pair.sealed) experiment.pairs.push_back(pair);
+    }
+    if (const Gate* gate = deciding_gate(spec)) {
+        experiment.history =
+            job.store->host_history(job.host, gate->metric, spec.schedule.mode, job.record.job);
+    }
+    experiment.executor = &executor;
+    experiment.sink = job.sink;
+    experiment.cancelled = job.should_stop;
+    if (!arguments.has("quiet")) {
+        experiment.progress = [&](const Analysis& analysis, const Pair& pair) {
+            report_progress(spec, analysis, pair);
+        };
+    }
+    const ExperimentResult result = run_experiment(experiment);
+    if (!arguments.has("quiet") && ::isatty(2) != 0) fmt::print(stderr, "\n");
+    if (result.ended == Ended::cancelled) {
+        JobResult stopped;
+        stopped.how = JobResult::How::stopped;
+        return stopped;
+    }
+    keep_aa(job, experiment.pairs);
+    return {.how = JobResult::How::decided,
+            .verdict = name(result.analysis.verdict),
+            .reason = result.analysis.reason,
+            .analysis_json = nlohmann::json(result.analysis).dump(),
+            .sentence = result.analysis.sentence};
+}
+
+Submitted submit_spec(Store& store, const Spec& spec, const SubmitOptions& options) {
+    // A fresh run of the same file must not toss the same coins again.
+    const std::uint64_t drawn = std::stoull(random_hex(8), nullptr, 16);
+    Submission submission;
+    submission.spec = &spec;
+    submission.seed = options.fresh_rerun ? drawn : spec.schedule.seed.value_or(drawn);
+    submission.plan = make_schedule(spec, make_plan(spec, {}), submission.seed);
+    submission.fresh_rerun = options.fresh_rerun;
+    submission.priority = options.priority;
+    submission.need_tags = options.need_tags;
+    return store.submit(submission);
+}
+
+Record run_here(const Spec& spec, const Arguments& arguments) {
+    const std::string url = database_url(arguments.get("db"));
+    EngineExecutor(engine_setup(spec, arguments))
+        .open();  // a refused flag is bad input: say so before a job exists
+
+    Store store = open_store(arguments);
+    Submitted submitted = submit_spec(store, spec);
+    if (submitted.state == "done") {
+        submitted = submit_spec(store, spec, {.fresh_rerun = true, .priority = 0, .need_tags = {}});
+    } else if (submitted.state == "failed" || submitted.state == "cancelled") {
+        store.requeue(submitted.id);
+    }
+    WorkerOptions options;
+    options.url = url;
+    options.shutdown = &interrupt_signal();
+    options.host_lock_wait_s = 3600;
+    if (!arguments.has("quiet")) {
+        options.message = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+    }
+    Worker worker(options);
+    const Worked worked = work(worker, submitted.job, arguments);
+    Record record = store.load_record(submitted.id);
+    if (worked.end == WorkEnd::decided) {
+        if (!arguments.has("no-journal")) write_entry(store, record);
+        return record;
+    }
+    if (worked.end == WorkEnd::cancelled || worked.end == WorkEnd::released) {
+        throw Error(fmt::format("{} stopped; sealed pairs are kept and `steady run` goes on there",
+                                record.id),
+                    kExitInterrupted);
+    }
+    throw Error(fmt::format("{} was not finished: {}. `steady show {}` tells what is stored",
+                            record.id, worked.note.empty() ? record.note : worked.note, record.id),
+                kExitInternal);
+}
+
+}  // namespace steady

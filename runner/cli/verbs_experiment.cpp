@@ -1,0 +1,238 @@
+// From a file to a verdict, here or through the queue.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "engine/protocol/error.h"
+#include "runner/cli/jobs.h"
+#include "runner/cli/records.h"
+#include "runner/cli/verbs.h"
+#include "runner/cli/workspace.h"
+#include "runner/edges/fingerprint.h"
+#include "runner/edges/host_lock.h"
+#include "runner/pipeline/plan.h"
+#include "runner/pipeline/record_json.h"
+#include "runner/pipeline/report.h"
+#include "runner/storage/migrate.h"
+
+namespace steady {
+namespace {
+
+int print(const Arguments& arguments, const nlohmann::json& json, const std::string& text) {
+    fmt::print("{}\n", arguments.has("json") ? json.dump(2) : text);
+    return kExitOk;
+}
+
+std::vector<std::string> split_list(const std::string& text) {
+    std::vector<std::string> parts;
+    std::stringstream in(text);
+    for (std::string part; std::getline(in, part, ',');) {
+        if (!part.empty()) parts.push_back(part);
+    }
+    return parts;
+}
+
+int verdict_exit(const Arguments& arguments, const Record& record) {
+    const Verdict verdict = record.analysis->verdict;
+    const std::string map = arguments.get("exit-map");
+    if (map.empty()) return exit_code(verdict);
+    if (map != "bisect") throw Error(fmt::format("--exit-map: found \"{}\", allowed bisect", map));
+    return verdict == Verdict::accept ? 0 : verdict == Verdict::reject ? 1 : 125;
+}
+
+int print_record(const Arguments& arguments, const Record& record) {
+    print(arguments, show_json(record), show_text(record));
+    return verdict_exit(arguments, record);
+}
+
+// Seconds per pair of the newest run on the same model; 0 when there is none.
+double seconds_per_pair(Store& store, const Spec& spec) {
+    for (const ExperimentRow& row : store.list_experiments({}, 50)) {
+        if (row.model != spec.subject.model || row.verdict.empty() || row.pairs == 0) continue;
+        const Record record = store.load_record(row.id);
+        if (!record.pairs.empty() && record.seconds > 0) {
+            return record.seconds / static_cast<double>(record.pairs.size());
+        }
+    }
+    return 0;
+}
+
+nlohmann::json plan_json(const Spec& spec, const Plan& plan, double pair_s) {
+    nlohmann::json steps = nlohmann::json::array();
+    for (const Measurement& measurement : plan.measurements) {
+        nlohmann::json gates = nlohmann::json::array();
+        for (const int gate : measurement.gates) {
+            gates.push_back(spec.gates[static_cast<std::size_t>(gate)].id);
+        }
+        steps.push_back({{"level", name(measurement.level)},
+                         {"scope", measurement.scope},
+                         {"op", measurement.op},
+                         {"gates", gates},
+                         {"aa_pairs", measurement.aa_pairs},
+                         {"pairs_max", measurement.pairs_max}});
+    }
+    auto number = [](const std::optional<double>& value) {
+        return value ? nlohmann::json(*value) : nlohmann::json();
+    };
+    return {{"id", spec.id},
+            {"sha256", spec.sha256},
+            {"difference", plan.difference},
+            {"undeclared", plan.undeclared},
+            {"missing", plan.missing},
+            {"order", steps},
+            {"mode", name(spec.schedule.mode)},
+            {"coins_per_pair", plan.coins_per_pair},
+            {"guard_beta_sum", plan.guard_beta_sum},
+            {"aa_history_pairs", plan.n_history},
+            {"sigma_d", number(plan.sigma_d)},
+            {"detectable", number(plan.mde95)},
+            {"refuse", plan.refuse},
+            {"pairs_needed", plan.pairs_needed},
+            {"minutes_max", pair_s > 0 ? nlohmann::json(pair_s * spec.schedule.pairs_max / 60)
+                                       : nlohmann::json()}};
+}
+
+std::string plan_text(const Spec& spec, const Plan& plan, double pair_s) {
+    std::string text =
+        fmt::format("{} ({})\n  {}\n\n", spec.id, spec.sha256.substr(0, 8), spec.hypothesis.claim);
+    text +=
+        fmt::format("arms differ in  {}\n",
+                    plan.difference.empty() ? "nothing: an A/A experiment"
+                                            : fmt::format("{}", fmt::join(plan.difference, ", ")));
+    text += "order           correctness";
+    for (const Measurement& measurement : plan.measurements) {
+        text += fmt::format(
+            " → {}{} (≤ {} pairs{})", name(measurement.level),
+            measurement.op.empty() ? "" : " " + measurement.op, measurement.pairs_max,
+            measurement.aa_pairs > 0 ? fmt::format(", {} A/A first", measurement.aa_pairs) : "");
+    }
+    text += fmt::format("\nin each pair    {} blocks of {} tokens per arm, one coin each\n",
+                        plan.coins_per_pair, spec.schedule.chunk);
+    text += pair_s > 0 ? fmt::format(
+                             "time            at most {:.1f} minutes ({:.2f} s a pair, as the last "
+                             "run on this model)\n",
+                             pair_s * spec.schedule.pairs_max / 60, pair_s)
+                       : std::string("time            unknown until something ran on this model\n");
+    text += fmt::format("detectable      {}\n", plan.detectable);
+    if (plan.guard_beta_sum > 0) {
+        text += fmt::format("guards          falsely stop a good candidate in at most {:.0f} %\n",
+                            100 * plan.guard_beta_sum);
+    }
+    if (!plan.attempts.empty()) text += fmt::format("attempts        {}\n", plan.attempts);
+    text += fmt::format("next            steady run {}.json", spec.id);
+    return text;
+}
+
+}  // namespace
+
+int verb_plan(const Arguments& arguments) {
+    const Spec spec = load_spec(arguments.words[0]);
+    Store store = open_store(arguments);
+    HostHistory history;
+    if (const Gate* gate = deciding_gate(spec)) {
+        history = store.host_history(host_name(), gate->metric, spec.schedule.mode);
+    }
+    ExperimentFilter same;
+    same.spec_id = spec.id;
+    const auto earlier = static_cast<int>(store.list_experiments(same, 100).size());
+    const Plan plan = make_plan(spec, history, earlier);
+    const double pair_s = seconds_per_pair(store, spec);
+    return print(arguments, plan_json(spec, plan, pair_s), plan_text(spec, plan, pair_s));
+}
+
+int verb_run(const Arguments& arguments) {
+    const Spec spec = load_spec(arguments.words[0]);
+    return print_record(arguments, run_here(spec, arguments));
+}
+
+int verb_rerun(const Arguments& arguments) {
+    Store store = open_store(arguments);
+    const Record before = store.load_record(arguments.words[0]);
+    const Record now = run_here(before.spec, arguments);
+    std::string replay = "cannot tell: the first run has no verdict";
+    if (before.analysis) {
+        replay = before.analysis->verdict == now.analysis->verdict
+                     ? "reproduced"
+                     : fmt::format("not reproduced: {} then, {} now",
+                                   name(before.analysis->verdict), name(now.analysis->verdict));
+    }
+    nlohmann::json json = show_json(now);
+    json["replay_of"] = before.id;
+    json["replay"] = replay;
+    print(arguments, json, fmt::format("{}\nreplay of {}: {}", show_text(now), before.id, replay));
+    return exit_code(now.analysis->verdict);
+}
+
+int verb_submit(const Arguments& arguments) {
+    const Spec spec = load_spec(arguments.words[0]);
+    Store store = open_store(arguments);
+    SubmitOptions options;
+    options.priority = static_cast<int>(arguments.number("priority", 0, -100, 100));
+    options.need_tags = split_list(arguments.get("tags"));
+    const Submitted submitted = submit_spec(store, spec, options);
+    return print(
+        arguments,
+        {{"id", submitted.id},
+         {"job", submitted.job},
+         {"created", submitted.created},
+         {"state", submitted.state}},
+        fmt::format("{} {}; state {}", submitted.id,
+                    submitted.created ? "queued" : "was submitted before", submitted.state));
+}
+
+int verb_worker(const Arguments& arguments) {
+    WorkerOptions options;
+    options.url = database_url(arguments.get("db"), true);
+    options.tags = split_list(arguments.get("tags"));
+    options.shutdown = &interrupt_signal();
+    options.message = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+    Worker worker(options);
+    const RunJob run = [&](Job& job) { return run_job(job, arguments); };
+    auto decided = [&](Store& store, const std::string& id) {
+        Record record = store.load_record(id);
+        Store owner = open_store(arguments);
+        write_entry(owner, record);
+        fmt::print("{}\n", show_text(record));
+    };
+    if (arguments.has("once")) {
+        for (;;) {
+            const Worked worked = worker.work_one(run);
+            if (worked.end == WorkEnd::nothing || worked.end == WorkEnd::host_busy) return kExitOk;
+            if (worked.end == WorkEnd::decided) decided(worker.store(), worked.id);
+            if (interrupt_signal().raised()) return kExitInterrupted;
+        }
+    }
+    worker.work(run, decided);
+    return kExitOk;
+}
+
+int verb_queue(const Arguments& arguments) {
+    Store store = open_store(arguments);
+    nlohmann::json jobs = nlohmann::json::array();
+    std::string text;
+    for (const ExperimentRow& row : store.list_queue()) {
+        jobs.push_back({{"id", row.id},
+                        {"state", row.state},
+                        {"priority", row.priority},
+                        {"host", row.host},
+                        {"pairs", row.pairs},
+                        {"claim", row.claim}});
+        text += fmt::format("{:<28} {:<8} priority {:>4}  {:>3} pairs  {}\n", row.id, row.state,
+                            row.priority, row.pairs, row.claim);
+    }
+    if (text.empty()) text = "the queue is empty\n";
+    text.pop_back();
+    return print(arguments, {{"jobs", jobs}}, text);
+}
+
+int verb_cancel(const Arguments& arguments) {
+    Store store = open_store(arguments);
+    const std::string id = store.resolve(arguments.words[0]);
+    const std::string state = store.cancel(id);
+    return print(arguments, {{"id", id}, {"state", state}},
+                 fmt::format("{}: {}", id,
+                             state == "running" ? "asked to stop; sealed pairs are kept" : state));
+}
+
+}  // namespace steady

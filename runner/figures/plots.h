@@ -1,0 +1,70 @@
+// The figures of an experiment, from plain data to panels. The same picture stands in the journal
+// and on the page: intervals of the gates, values of the pairs, evidence over the pairs, time per
+// op.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runner/figures/svg.h"
+
+namespace steady::figures {
+
+struct Bounds {
+    std::optional<double> low, high;  // fractions, + is better; absent = unbounded
+};
+
+struct IntervalRow {
+    std::string label, detail;     // "decode", "model · decides"
+    std::string outcome;           // pass, fail, open, advice, skipped, pending
+    std::optional<double> effect;  // fraction
+    Bounds interval;
+    int pairs = 0;
+    std::optional<double> limit;  // fraction that must be exceeded: worth, or −margin
+    std::optional<double> predicted_low, predicted_high;
+    bool sets_scale = true;  // rows far outside must not squeeze the others
+};
+
+struct IntervalPlot {
+    std::vector<IntervalRow> rows;
+    Bounds aa_band;  // of the baseline against itself; absent: not drawn
+};
+Panel interval_plot(const IntervalPlot& plot);
+
+struct PairPoint {
+    double value = 0;     // log ratio, + is better
+    bool a_first = true;  // A began more of the blocks
+    bool discarded = false;
+};
+
+struct PairPlot {
+    std::vector<PairPoint> points;  // in order of measurement
+    std::vector<Bounds> narrowing;  // after each pair that was not discarded
+    std::optional<double> worth;
+    std::string metric;
+};
+Panel pair_plot(const PairPlot& plot);
+
+struct EvidencePlot {
+    std::vector<double> log_e;  // natural log, after each valid pair
+    // Where each value stands among all measured pairs, so that both plots share their axis; empty:
+    // one after the other.
+    std::vector<std::size_t> slots;
+    std::size_t n_slots = 0;
+    double threshold = 0;  // natural log: accept from here on
+    std::string question;  // what the evidence is against
+};
+Panel evidence_plot(const EvidencePlot& plot);
+
+struct ProfileBar {
+    std::string op;
+    double a_ns = 0, b_ns = 0;  // per token
+};
+
+struct ProfilePlot {
+    std::vector<ProfileBar> bars;  // any order; drawn by size
+};
+Panel profile_plot(const ProfilePlot& plot);
+
+}  // namespace steady::figures

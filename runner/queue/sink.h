@@ -1,0 +1,34 @@
+// Where an experiment's results go: to the spool, then to the database under the job's lease. While
+// the database is away the call waits, as long as the lease can still stand.
+#pragma once
+
+#include "runner/pipeline/executor.h"
+#include "runner/queue/lease.h"
+#include "runner/queue/spool.h"
+
+namespace steady {
+
+class LeasedSink : public SampleSink {
+public:
+    LeasedSink(Store& store, const Lease& lease, const Record& record, const LeaseKeeper& keeper,
+               Spool& spool)
+        : store_(store), lease_(lease), record_(record), keeper_(keeper), spool_(spool) {}
+
+    void put_pair(const Pair& pair) override;
+    void put_applied(const protocol::OpenReply& reply) override;
+    void put_correctness(const protocol::CorrectnessReply& reply) override;
+    void put_correctness_failure(const std::string& how) override;
+    void put_profile(const protocol::ProfileReply& reply) override;
+
+private:
+    void put(const std::string& kind, const std::string& json);
+    void be_patient();
+
+    Store& store_;
+    const Lease& lease_;
+    const Record& record_;
+    const LeaseKeeper& keeper_;
+    Spool& spool_;
+};
+
+}  // namespace steady

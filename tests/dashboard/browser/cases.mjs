@@ -1,0 +1,249 @@
+// What a reader does, case by case. Every case also fails on an error in the browser's console, a
+// request to another machine, or a dialog that a hostile text opened.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { chromium as driver } from 'playwright-core';
+
+const PAGES = ['/', '/q', '/j', '/kernels', '/hosts', '/owners', '/submit'];
+const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+  '--disable-component-update', '--disable-sync'];
+
+async function api(context, path) {
+  return (await fetch(context.address + path)).json();
+}
+
+async function open(context, path) {
+  await context.page.goto(context.address + path, { waitUntil: 'load' });
+  await context.page.waitForFunction(() => document.querySelector('main > div, main > .problem, main > article'));
+}
+
+async function accepted(context) {
+  const list = await api(context, '/experiments.json?verdict=accept');
+  return list.rows[0];
+}
+
+const cases = {
+  async 'the landing page shows verdicts first, with effect, interval and sign'(context) {
+    await open(context, '/');
+    const row = context.page.locator('table.verdicts tbody tr').filter({ hasText: 'accept' }).first();
+    await row.waitFor();
+    const text = await row.innerText();
+    assert.match(text, /[+−]\d+\.\d+.%/);
+    assert.match(text, /\[.+,.+\]/);
+    assert.ok(await context.page.locator('.run').count() >= 1, 'what runs stands on top');
+    const painted = await context.page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime);
+    console.log(`    first contentful paint ${Math.round(painted)} ms`);
+  },
+
+  async 'filters live in the address and survive reload and back'(context) {
+    const { page } = context;
+    await open(context, '/');
+    await page.getByRole('link', { name: 'reject', exact: true }).click();
+    await page.waitForURL('**/?verdict=reject');
+    await page.waitForFunction(() => [...document.querySelectorAll('.verdicts .badge')].every((one) => one.textContent.includes('reject')));
+    await page.locator('#filter-q').fill('softmax');
+    await page.waitForURL('**/?verdict=reject&q=softmax');
+    await page.reload();
+    await page.waitForSelector('table.verdicts');
+    assert.equal(await page.locator('#filter-q').inputValue(), 'softmax');
+    assert.match(await page.locator('table.verdicts').innerText(), /softmax/);
+    await open(context, '/');
+    await page.getByRole('link', { name: 'accept', exact: true }).click();
+    await page.waitForURL('**/?verdict=accept');
+    await page.goBack();
+    await page.waitForURL(`${context.address}/`);
+  },
+
+  async 'an experiment: verdict, hypothesis, ladder, figures, profile, repeat'(context) {
+    const { page } = context;
+    const one = await accepted(context);
+    await open(context, `/x/${one.id}`);
+    const head = await page.locator('header.verdict').innerText();
+    assert.match(head, /accept/);
+    assert.match(head, /\+\d/);
+    for (const title of ['Hypothesis', 'The change', 'Gates', 'Evidence', 'Where the time goes', 'Assumption checks', 'Environment', 'Attempts', 'Repeat']) {
+      assert.equal(await page.getByRole('heading', { name: title, exact: true }).count(), 1, title);
+    }
+    assert.match(await page.locator('main').innerText(), /Launches per token/);
+    for (const image of await page.locator('.figure img').all()) {
+      await image.scrollIntoViewIfNeeded();
+      await page.waitForFunction((node) => node.complete, await image.elementHandle());
+      assert.ok(await image.evaluate((node) => node.naturalWidth > 0), 'a figure did not load');
+    }
+    assert.match(await page.locator('footer').innerText(), new RegExp(`steady show ${one.id} --json`));
+    await page.screenshot({ path: join(context.shots, 'experiment.png'), fullPage: true });
+  },
+
+  async 'a link follows to the journal entry and back'(context) {
+    const { page } = context;
+    const one = await accepted(context);
+    await open(context, `/x/${one.id}`);
+    await page.getByRole('link', { name: 'Journal entry' }).click();
+    await page.waitForSelector('main.entry article');
+    assert.match(await page.locator('article').innerText(), /decode/);
+    await page.screenshot({ path: join(context.shots, 'entry.png'), fullPage: true });
+    await page.getByRole('link', { name: 'Experiment', exact: true }).click();
+    await page.waitForSelector('header.verdict');
+  },
+
+  async 'all pairs, with their order'(context) {
+    const one = await accepted(context);
+    await open(context, `/x/${one.id}/pairs`);
+    const rows = await context.page.locator('tbody tr').count();
+    assert.equal(rows, one.pairs);
+    await context.page.screenshot({ path: join(context.shots, 'pairs.png') });
+  },
+
+  async 'two experiments side by side'(context) {
+    const { rows } = await api(context, '/experiments.json?verdict=accept');
+    await open(context, `/compare/${rows[0].id}...${rows[1].id}`);
+    assert.match(await context.page.locator('main').innerText(), /Environment/);
+  },
+
+  async 'the journal finds what was tried'(context) {
+    const { page } = context;
+    await open(context, '/j');
+    await page.keyboard.press('/');
+    await page.keyboard.type('mla_attention');
+    await page.waitForURL('**/j?q=mla_attention');
+    await page.getByText(/Tried \d+ times/).waitFor();
+  },
+
+  async 'submit: errors as one types, plan, token, then the queue; and cancelling'(context) {
+    const { page } = context;
+    await open(context, '/submit');
+    const area = page.locator('#spec');
+    await page.getByRole('heading', { name: 'What would run' }).waitFor();
+    const good = await area.inputValue();
+    await area.fill(good.replace('"decides"', '"decide"'));
+    await page.locator('.errors li').first().waitFor();
+    assert.match(await page.locator('.errors').innerText(), /\/gates\/1\/role/);
+    assert.ok(await page.getByRole('button', { name: 'Put into the queue' }).isDisabled());
+    await area.fill(good);
+    await page.getByRole('heading', { name: 'What would run' }).waitFor();
+    await page.getByRole('button', { name: 'Put into the queue' }).click();
+    await page.getByText(/a token with scope submit is needed/).waitFor();
+    context.expected.push(/401/);
+    await page.locator('#token').fill('browser-submit');
+    await page.getByRole('button', { name: 'Put into the queue' }).click();
+    await page.waitForURL('**/x/my-first-question-*');
+    assert.match(await page.locator('header.verdict').innerText(), /queued/);
+    await page.evaluate(() => sessionStorage.setItem('steady.token', 'browser-cancel'));
+    await page.reload();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByText('cancelled').first().waitFor();
+    await page.evaluate(() => sessionStorage.clear());
+  },
+
+  async 'hostile text is shown as text'(context) {
+    const { page } = context;
+    await open(context, '/submit');
+    const good = await page.locator('#spec').inputValue();
+    const claim = '<img src=x onerror=document.title=1> <script>alert(1)</script> enough';
+    const spec = good.replace('The VNNI experts kernel raises decode speed', claim).replace('"me"', '"<svg onload=alert(1)>"').replace('my-first-question', 'hostile-question');
+    const reply = await fetch(`${context.address}/api/experiments`, { method: 'POST', body: spec, headers: { 'Content-Type': 'application/json', Authorization: 'Bearer browser-submit' } });
+    const { id } = await reply.json();
+    for (const path of [`/x/${id}`, '/q', '/?state=queued']) {
+      await open(context, path);
+      await page.getByText('<script>alert(1)</script>').first().waitFor();
+      assert.equal(await page.locator('main script, main img[src=x], main svg[onload]').count(), 0);
+    }
+  },
+
+  async 'a running experiment moves without reload'(context) {
+    const { page } = context;
+    const { queue } = await api(context, '/q.json');
+    const running = queue.find((row) => row.state === 'running');
+    await open(context, `/x/${running.id}`);
+    await page.evaluate(() => { window.stayed = true; });
+    const polled = page.waitForResponse((one) => one.url().includes(`${running.id}.json`), { timeout: 8000 });
+    await polled;
+    assert.ok(await page.evaluate(() => window.stayed));
+  },
+
+  async 'every page is reachable by keyboard and free of axe violations, light and dark'(context) {
+    const { page } = context;
+    const source = readFileSync(context.axe, 'utf8');
+    const one = await accepted(context);
+    const all = [...PAGES, `/x/${one.id}`, `/x/${one.id}/pairs`, `/compare/${one.id}...${one.id}`, `/j/${one.decided_at.slice(0, 10)}-${one.id}`];
+    const found = [];
+    for (const colorScheme of ['light', 'dark']) {
+      await page.emulateMedia({ colorScheme });
+      for (const path of all) {
+        await page.goto(context.address + path, { waitUntil: 'load' });
+        await page.waitForSelector('main h1');
+        await page.evaluate(source);
+        const result = await page.evaluate(() => axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'] }));
+        for (const violation of result.violations) {
+          found.push(`${colorScheme} ${path}: ${violation.id}: ${violation.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | ')}`);
+        }
+        const name = path === '/' ? 'overview' : path.split('/')[1] || 'page';
+        await page.screenshot({ path: join(context.shots, `${name}-${colorScheme}.png`) });
+      }
+    }
+    await page.emulateMedia({ colorScheme: 'light' });
+    assert.deepEqual(found, []);
+    await page.goto(`${context.address}/`);
+    await page.waitForSelector('main h1');
+    await page.keyboard.press('Tab');
+    assert.equal(await page.evaluate(() => document.activeElement.className), 'skip');
+  },
+
+  async 'a phone needs no sideways scrolling'(context) {
+    const { page } = context;
+    await page.setViewportSize({ width: 390, height: 844 });
+    const one = await accepted(context);
+    for (const path of [...PAGES, `/x/${one.id}`]) {
+      await open(context, path);
+      const [inner, outer] = await page.evaluate(() => [document.documentElement.scrollWidth, window.innerWidth]);
+      assert.ok(inner <= outer, `${path}: ${inner} > ${outer}`);
+      await page.screenshot({ path: join(context.shots, `${path === '/' ? 'overview' : path.split('/')[1]}-phone.png`) });
+    }
+    await page.setViewportSize({ width: 1280, height: 900 });
+  },
+
+  async 'the page weighs little'(context) {
+    let total = 0;
+    const count = async (response) => { total += (await response.body().catch(() => Buffer.alloc(0))).length; };
+    context.page.on('response', count);
+    const one = await accepted(context);
+    await open(context, `/x/${one.id}`);
+    await context.page.waitForLoadState('networkidle');
+    context.page.off('response', count);
+    console.log(`    ${Math.round(total / 1024)} KB uncompressed`);
+    assert.ok(total < 400 * 1024);
+  },
+};
+
+export async function run(context) {
+  const browser = await driver.launch({ executablePath: context.chromium, headless: true, args: FLAGS });
+  let failed = 0;
+  for (const [name, body] of Object.entries(cases)) {
+    const view = await browser.newContext({ viewport: { width: 1280, height: 900 }, reducedMotion: 'reduce' });
+    const page = await view.newPage();
+    const errors = [];
+    const expected = [];
+    page.setDefaultTimeout(10000);
+    page.on('console', (message) => { if (message.type() === 'error') errors.push(message.text()); });
+    page.on('pageerror', (error) => errors.push(String(error)));
+    page.on('dialog', (dialog) => { errors.push(`dialog ${dialog.message()}`); dialog.dismiss(); });
+    page.on('request', (request) => {
+      if (!request.url().startsWith(context.address) && !/^(blob|data):/.test(request.url())) errors.push(`foreign request ${request.url()}`);
+    });
+    try {
+      await body({ ...context, page, expected });
+      const left = errors.filter((error) => !expected.some((pattern) => pattern.test(error)));
+      assert.deepEqual(left, [], 'errors in the browser');
+      console.log(`ok      ${name}`);
+    } catch (error) {
+      failed += 1;
+      console.log(`FAILED  ${name}\n${error.stack ?? error}\n${errors.join('\n')}`);
+      await page.screenshot({ path: join(context.shots, 'failed.png') }).catch(() => {});
+    }
+    await view.close();
+  }
+  await browser.close();
+  console.log(`${Object.keys(cases).length - failed} passed, ${failed} failed`);
+  return failed === 0 ? 0 : 1;
+}

@@ -1,0 +1,201 @@
+// What hostile clients send over raw sockets: each is refused with the right status, costs the
+// server nothing that lasts, and leaves it answering others.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/dashboard/fake_source.h"
+
+namespace steady::web {
+namespace {
+
+using ::testing::HasSubstr;
+
+long resident_kb() {
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);) {
+        if (line.starts_with("VmRSS:")) return std::stol(line.substr(6));
+    }
+    return 0;
+}
+
+class Attack : public ::testing::Test {
+protected:
+    static HttpLimits quick_limits() {
+        HttpLimits limits;
+        limits.header_deadline_ms = 300;
+        limits.request_deadline_ms = 500;
+        limits.answer_deadline_ms = 500;
+        limits.event_interval_ms = 20;
+        limits.heartbeat_ms = 40;
+        limits.connections = 60;
+        return limits;
+    }
+    int status(const std::string& bytes) { return status_of(exchange(server_.port(), bytes)); }
+    void expect_alive() {
+        EXPECT_EQ(status_of(exchange(server_.port(), get_request("/healthz"))), 200);
+    }
+    void TearDown() override { expect_alive(); }
+
+    RunningDashboard server_{quick_limits()};
+};
+
+TEST_F(Attack, FramingThatCanBeReadTwiceIsRefused) {
+    const std::string head =
+        "POST /api/validate HTTP/1.1\r\nHost: localhost\r\n"
+        "Content-Type: application/json\r\n";
+    EXPECT_EQ(status(head + "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+              400);
+    EXPECT_EQ(status(head + "Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n0\r\n\r\n"),
+              400);
+    EXPECT_EQ(status(head + "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}"), 400);
+    EXPECT_EQ(status(head + "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}"), 400);
+    EXPECT_EQ(status(head + "Content-Length: -2\r\n\r\n{}"), 400);
+    EXPECT_EQ(status(head + "Content-Length: 0x2\r\n\r\n{}"), 400);
+    EXPECT_EQ(status(head + "Content-Length: 99999999999999999999999\r\n\r\n{}"), 400);
+    EXPECT_EQ(status(head + "Transfer-Encoding: chunked\r\n\r\n-2\r\n{}\r\n0\r\n\r\n"), 400);
+    EXPECT_EQ(status(head + "Transfer-Encoding: gzip\r\n\r\n"), 501);
+    EXPECT_EQ(status(head + "Content-Length : 2\r\n\r\n{}"), 400);
+    EXPECT_EQ(status("GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\n\r\n"), 400);
+    EXPECT_EQ(status("GET / HTTP/1.1\r\n\r\n"), 400);
+    EXPECT_EQ(status("GET /\r\n\r\n"), 400);
+    EXPECT_EQ(status("GET / HTTP/1.1\nHost: localhost\n\n"), 400);
+    EXPECT_EQ(status(std::string("GET /\0 HTTP/1.1\r\nHost: localhost\r\n\r\n", 40)), 400);
+    EXPECT_EQ(status(head + "Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}"), 415);
+}
+
+TEST_F(Attack, SizesAreCapped) {
+    EXPECT_EQ(status(get_request("/" + std::string(9000, 'a'))), 414);
+    EXPECT_EQ(status(get_request("/" + std::string(30000, 'a'))), 414);
+    EXPECT_EQ(status(get_request("/", "X-Big: " + std::string(20000, 'a') + "\r\n")), 431);
+    std::string many;
+    for (int i = 0; i < 120; ++i) many += "X-" + std::to_string(i) + ": 1\r\n";
+    EXPECT_EQ(status(get_request("/", many)), 431);
+    const std::string head =
+        "POST /api/validate HTTP/1.1\r\nHost: localhost\r\n"
+        "Content-Type: application/json\r\n";
+    EXPECT_EQ(status(head + "Content-Length: 2000000\r\n\r\n{"), 413);
+}
+
+TEST_F(Attack, ChunkedBodyWithoutEndIsCut) {
+    const long before = resident_kb();
+    RawClient client(server_.port());
+    client.send(
+        "POST /api/validate HTTP/1.1\r\nHost: localhost\r\n"
+        "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n");
+    const std::string chunk = "10000\r\n" + std::string(65536, 'x') + "\r\n";
+    int sent = 0;
+    while (sent < 1024 && client.send(chunk)) ++sent;
+    EXPECT_LT(sent, 200) << "64 MB were taken";
+    EXPECT_LT(resident_kb() - before, 20000);
+}
+
+TEST_F(Attack, EndlessHeadersAreCut) {
+    RawClient client(server_.port());
+    client.send("GET / HTTP/1.1\r\nHost: localhost\r\n");
+    int sent = 0;
+    while (sent < 100000 && client.send("X-More: " + std::string(100, 'y') + "\r\n")) ++sent;
+    EXPECT_LT(sent, 100000);
+}
+
+TEST_F(Attack, SlowClientsAreToldAndCut) {
+    RawClient slow(server_.port());
+    slow.send("GET / HTTP/1.1\r\nHo");
+    const std::string answer = slow.receive();
+    EXPECT_EQ(status_of(answer), 408) << answer;
+    RawClient body(server_.port());
+    body.send(
+        "POST /api/validate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        "Content-Length: 100\r\n\r\n{");
+    EXPECT_EQ(status_of(body.receive()), 408);
+    RawClient silent(server_.port());
+    EXPECT_EQ(silent.receive(), "");
+}
+
+TEST_F(Attack, SlowClientsDoNotSlowOthers) {
+    std::vector<std::unique_ptr<RawClient>> slow;
+    for (int i = 0; i < 40; ++i) {
+        slow.push_back(std::make_unique<RawClient>(server_.port()));
+        slow.back()->send("GET / HT");
+    }
+    for (int i = 0; i < 10; ++i) expect_alive();
+}
+
+TEST_F(Attack, ConnectionsAreCounted) {
+    std::vector<std::unique_ptr<RawClient>> held;
+    for (int i = 0; i < 60; ++i) held.push_back(std::make_unique<RawClient>(server_.port()));
+    exchange(server_.port(), "");  // the server has seen all of the above
+    int refused = 0;
+    for (int i = 0; i < 5; ++i) refused += status(get_request("/healthz")) == 429 ? 1 : 0;
+    EXPECT_GE(refused, 1);
+    held.clear();
+    for (int i = 0; i < 200 && status(get_request("/healthz")) != 200; ++i) usleep(10000);
+}
+
+TEST_F(Attack, PathsNeverReachFiles) {
+    for (const char* target :
+         {"/assets/../../etc/passwd", "/assets/..%2f..%2fetc/passwd", "/assets/%2e%2e/app.js",
+          "/assets//etc/passwd", "/assets/app.js%00.css", "/assets/..%5cwindows", "/%ff%fe",
+          "/x/%00", "/%", "/%zz", "/x/..%2f..", "http://evil/", "*"}) {
+        const std::string answer = exchange(server_.port(), get_request(target));
+        EXPECT_THAT(status_of(answer), ::testing::AnyOf(400, 404, 200)) << target;
+        EXPECT_THAT(answer, ::testing::Not(HasSubstr("root:"))) << target;
+        if (std::string(target).starts_with("/assets")) {
+            EXPECT_NE(status_of(answer), 200) << target;
+        }
+    }
+}
+
+TEST_F(Attack, PipelinedRequestsAreAnsweredInOrder) {
+    const std::string one = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    RawClient client(server_.port());
+    client.send(one + one + get_request("/nowhere"));
+    const std::string all = client.receive();
+    std::size_t n = 0;
+    for (std::size_t at = 0; (at = all.find("HTTP/1.1 200", at)) != std::string::npos; ++at) ++n;
+    EXPECT_EQ(n, 2u);
+    EXPECT_THAT(all, HasSubstr("HTTP/1.1 404"));
+}
+
+TEST_F(Attack, HeadHasNoBody) {
+    const std::string answer = exchange(
+        server_.port(), "HEAD /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    EXPECT_EQ(status_of(answer), 200);
+    EXPECT_TRUE(answer.ends_with("\r\n\r\n")) << answer;
+}
+
+TEST_F(Attack, EventStreamBeatsAndEndsWithTheReader) {
+    {
+        RawClient reader(server_.port());
+        reader.send(get_request("/x/forever/events", "Accept: text/event-stream\r\n"));
+        const std::string seen = reader.receive(": still here", 3000);
+        EXPECT_THAT(seen, HasSubstr("Content-Type: text/event-stream"));
+        EXPECT_THAT(seen, HasSubstr("data: {"));
+        EXPECT_THAT(seen, HasSubstr(": still here"));
+    }
+    const std::string ended =
+        exchange(server_.port(), get_request("/x/done/events", "Accept: text/event-stream\r\n"));
+    EXPECT_THAT(ended, HasSubstr("\"state\":\"done\""));
+}
+
+// Not a fuzzer in depth: enough random damage to requests to show that none takes the server down.
+TEST_F(Attack, RandomDamageLeavesTheServerAlive) {
+    std::srand(7);
+    const std::string base =
+        "POST /api/validate?x=1 HTTP/1.1\r\nHost: localhost\r\n"
+        "Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
+    for (int i = 0; i < 300; ++i) {
+        std::string bytes = base;
+        for (int k = std::rand() % 6; k >= 0; --k) {
+            bytes[static_cast<std::size_t>(std::rand()) % bytes.size()] =
+                static_cast<char>(std::rand() % 256);
+        }
+        RawClient client(server_.port());
+        client.send(bytes);
+        client.receive("\r\n\r\n", 5);
+    }
+}
+
+}  // namespace
+}  // namespace steady::web

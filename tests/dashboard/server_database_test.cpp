@@ -1,0 +1,205 @@
+// The page over a real PostgreSQL: rows come back as they are, writes need their token, hostile
+// text stays text, and the page's role can do no more than it should.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <pqxx/pqxx>
+
+#include "dashboard/server/source_store.h"
+#include "runner/edges/files.h"
+#include "runner/storage/seed_records.h"
+#include "runner/storage/store.h"
+#include "tests/dashboard/fake_source.h"
+#include "tests/dashboard/hostile_strings.h"
+#include "tests/support/throwaway_database.h"
+
+namespace steady::web {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+class OverDatabase : public ::testing::Test {
+protected:
+    OverDatabase() {
+        seed_records({.url = database_.url(), .n_experiments = 24, .n_samples = 500});
+        Store store({.url = database_.url(), .role = DatabaseRole::owner, .client = "test"});
+        for (const char* scope : {"submit", "cancel"}) {
+            store.create_token({.name = scope,
+                                .sha256 = sha256_hex(std::string(scope) + "-secret"),
+                                .scopes = {scope},
+                                .created_at = {},
+                                .expires_at = {}});
+        }
+    }
+    std::string get(const std::string& target) {
+        return exchange(server_.port(), get_request(target));
+    }
+    json get_json(const std::string& target) {
+        const std::string answer = get(target);
+        EXPECT_EQ(status_of(answer), 200) << target << ": " << answer.substr(0, 2000);
+        return json::parse(answer.substr(answer.find("\r\n\r\n") + 4), nullptr, false);
+    }
+    std::string post(const std::string& target, const std::string& body, const std::string& token) {
+        std::string request = "POST " + target +
+                              " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                              "Content-Type: application/json\r\nContent-Length: " +
+                              std::to_string(body.size()) + "\r\n";
+        if (!token.empty()) request += "Authorization: Bearer " + token + "\r\n";
+        return exchange(server_.port(), request + "\r\n" + body);
+    }
+    static std::string spec_text(const std::string& claim) {
+        const json text = {{"id", "hostile-question"},
+                           {"owner", claim.substr(0, 40)},
+                           {"hypothesis",
+                            {{"claim", claim},
+                             {"because", claim},
+                             {"predict", {{"metric", "decode_tps"}, {"change", {"+1%", "+2%"}}}}}},
+                           {"subject",
+                            {{"program", "steady-engine"},
+                             {"model", "tiny-glm.gguf"},
+                             {"workload", "prose-512"},
+                             {"threads", 2}}},
+                           {"arms",
+                            {{"A", {{"kernels", {{"rms_norm", "reference"}}}}},
+                             {"B", {{"kernels", {{"rms_norm", "avx2"}}}}}}},
+                           {"expect_diff", {"kernels.rms_norm"}},
+                           {"gates",
+                            {{{"id", "tokens"},
+                              {"level", "correctness"},
+                              {"role", "guard"},
+                              {"need", {{"top1_agree", ">=0.99"}}}},
+                             {{"id", "decode"},
+                              {"level", "model"},
+                              {"role", "decides"},
+                              {"metric", "decode_tps"},
+                              {"worth", "1%"}}}}};
+        return text.dump(-1, ' ', false, json::error_handler_t::replace);
+    }
+
+    ThrowawayDatabase database_;
+    RunningDashboard server_{{}, {}, store_source(database_.url())};
+};
+
+TEST_F(OverDatabase, EveryPageHasItsData) {
+    const json overview = get_json("/index.json");
+    ASSERT_EQ(overview["rows"].size(), 24u);
+    EXPECT_EQ(overview["queue"].size(), 4u);
+    EXPECT_EQ(overview["hosts"].size(), 2u);
+    std::string id;
+    for (const json& row : overview["rows"]) {
+        if (row["verdict"] == "accept") id = row["id"];
+    }
+    ASSERT_FALSE(id.empty());
+    const json one = get_json("/x/" + id + ".json");
+    EXPECT_EQ(one["analysis"]["verdict"], "accept");
+    EXPECT_GT(one["analysis"]["effect"].get<double>(), 0.01);
+    EXPECT_EQ(one["change"]["ran"].size(), 1u);
+    EXPECT_EQ(one["profile"]["arms"].size(), 2u);
+    const json pairs = get_json("/x/" + id + "/pairs.json");
+    EXPECT_EQ(pairs["pairs"].size(), one["analysis"]["pairs"].get<std::size_t>());
+    EXPECT_EQ(get_json("/x/" + id + "/record.json")["id"], id);
+    for (const char* name : {"intervals", "pairs", "profile"}) {
+        EXPECT_THAT(get("/x/" + id + "/figure/" + name + ".svg"), HasSubstr("<svg")) << name;
+    }
+    const std::string slug = one["slug"];
+    EXPECT_THAT(get("/j/" + slug), HasSubstr("<article>"));
+    EXPECT_THAT(get("/j/" + slug + ".md"), HasSubstr(id));
+    EXPECT_THAT(get("/x/" + id + ".md"), HasSubstr(id));
+    EXPECT_GT(get_json("/kernels.json")["rows"].size(), 5u);
+    EXPECT_GT(get_json("/owners.json")["rows"].size(), 1u);
+    EXPECT_EQ(get_json("/hosts.json")["hosts"][0]["noise"][0]["metric"], "decode_tps");
+    EXPECT_EQ(get_json("/compare/" + id + "..." + id + ".json")["environment"].size(), 0u);
+    EXPECT_EQ(get_json("/x/" + id + "/events.json")["state"], "done");
+    EXPECT_EQ(status_of(get("/x/no-such-thing.json")), 404);
+    EXPECT_EQ(get_json("/submit.json")["$schema"], "http://json-schema.org/draft-07/schema#");
+}
+
+TEST_F(OverDatabase, FiltersAndPagesAgree) {
+    for (const json& row : get_json("/experiments.json?verdict=accept")["rows"])
+        EXPECT_EQ(row["verdict"], "accept");
+    EXPECT_EQ(get_json("/experiments.json?state=queued")["rows"].size(), 3u);
+    const json first = get_json("/experiments.json?limit=10");
+    ASSERT_EQ(first["rows"].size(), 10u);
+    const json second = get_json("/experiments.json?limit=10&before=" + first["next"].dump());
+    EXPECT_NE(first["rows"][9]["id"], second["rows"][0]["id"]);
+    EXPECT_EQ(status_of(get("/experiments.json?verdict=maybe")), 400);
+    EXPECT_EQ(status_of(get("/experiments.json?limit=100000")), 400);
+    const json found = get_json("/j.json?q=fus+experts");
+    EXPECT_GT(found["rows"].size(), 0u);
+    for (const json& row : found["rows"])
+        EXPECT_THAT(row["id"].get<std::string>(), HasSubstr("fused"));
+    EXPECT_EQ(get_json("/tried.json?q=nobodytriedthis")["rows"].size(), 0u);
+}
+
+TEST_F(OverDatabase, SubmitAndCancelNeedTheirTokens) {
+    const std::string text = spec_text("A claim that is long enough");
+    EXPECT_EQ(status_of(post("/api/experiments", text, "")), 401);
+    EXPECT_EQ(status_of(post("/api/experiments", text, "wrong")), 401);
+    EXPECT_EQ(status_of(post("/api/experiments", text, "cancel-secret")), 403);
+    const std::string made = post("/api/experiments", text, "submit-secret");
+    ASSERT_EQ(status_of(made), 201) << made;
+    EXPECT_EQ(status_of(post("/api/experiments", text, "submit-secret")), 200)
+        << "same file, same job";
+    const std::string id = json::parse(made.substr(made.find("\r\n\r\n") + 4))["id"];
+    EXPECT_EQ(get_json("/x/" + id + ".json")["state"], "queued");
+    EXPECT_EQ(status_of(post("/api/experiments/" + id + "/cancel", "{}", "submit-secret")), 403);
+    EXPECT_THAT(post("/api/experiments/" + id + "/cancel", "{}", "cancel-secret"),
+                HasSubstr("cancelled"));
+    EXPECT_EQ(status_of(post("/api/experiments", "{\"id\": 1}", "submit-secret")), 422);
+    EXPECT_THAT(post("/api/validate", "{\"id\": 1}", ""), HasSubstr("\"pointer\":\"/id\""));
+}
+
+TEST_F(OverDatabase, HostileTextComesBackUnchanged) {
+    int n = 0;
+    for (const char* hostile : kHostile) {
+        const std::string text = spec_text(std::string(hostile) + " and enough more");
+        const std::string made = post("/api/validate", text, "");
+        ASSERT_EQ(status_of(made), 200) << hostile;
+        const json reply = json::parse(made.substr(made.find("\r\n\r\n") + 4));
+        if (!reply["valid"].get<bool>())
+            continue;  // control characters may be refused by the decoder
+        EXPECT_EQ(reply["plan"]["claim"], std::string(hostile) + " and enough more");
+        ++n;
+    }
+    EXPECT_GT(n, 40);
+    const std::string made = post(
+        "/api/experiments", spec_text("<script>steady_pwned=1</script> long"), "submit-secret");
+    ASSERT_EQ(status_of(made), 201) << made;
+    EXPECT_THAT(made, ::testing::Not(HasSubstr("<script>")));
+}
+
+TEST_F(OverDatabase, InjectionFindsNothingToInject) {
+    const std::string attack = "%27%3B%20drop%20table%20steady.job%3B%20--";
+    for (const char* field :
+         {"verdict", "state", "owner", "metric", "host", "q", "before", "limit"}) {
+        const int status = status_of(get(std::string("/experiments.json?") + field + "=" + attack));
+        EXPECT_THAT(status, ::testing::AnyOf(200, 400)) << field;
+    }
+    EXPECT_EQ(status_of(get("/x/" + attack + ".json")), 404);
+    EXPECT_EQ(status_of(get("/j.json?q=" + attack)), 200);
+    EXPECT_EQ(status_of(get("/j.json?q=%26%7C!%3A*%28%29%27")), 200);
+    EXPECT_EQ(get_json("/index.json")["rows"].size(), 24u);
+}
+
+TEST_F(OverDatabase, ThePagesRoleCannotWriteTables) {
+    Connection connection({.url = database_.url(), .role = DatabaseRole::web, .client = "test"});
+    for (const char* statement : {"update steady.job set priority = 1", "delete from steady.sample",
+                                  "select * from steady.token",
+                                  "insert into steady.verdict (job_id, outcome, analysis, epoch) "
+                                  "values (1, 'accept', '{}', 1)",
+                                  "select steady.finish(1, null, 1, 'accept', null, '{}', '')"}) {
+        EXPECT_THROW(connection.transact(
+                         [&](pqxx::transaction_base& transaction) { transaction.exec(statement); }),
+                     Error)
+            << statement;
+    }
+}
+
+TEST_F(OverDatabase, MadeUpRecordsNeverMixWithTrueOnes) {
+    EXPECT_THROW(seed_records({.url = database_.url(), .n_experiments = 1}), Error);
+}
+
+}  // namespace
+}  // namespace steady::web

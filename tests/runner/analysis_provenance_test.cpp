@@ -1,0 +1,127 @@
+// What really ran against what the file says: a flag without effect and a difference nobody
+// declared both end the run before anything is timed.
+#include "runner/pipeline/analysis_provenance.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/runner/analysis_world.h"
+
+namespace steady {
+namespace {
+
+std::string reason(const Bench& bench) {
+    const Analysis analysis = judge(bench.input);
+    return analysis.stop ? analysis.reason : "";
+}
+
+TEST(Provenance, AWorkingDifferencePasses) {
+    Bench bench(plain_spec(), {});
+    EXPECT_EQ(reason(bench), "");
+}
+
+TEST(Provenance, AVariantThatIsNotThereIsMissingEvidence) {
+    Bench bench(plain_spec(), {});
+    bench.applied.arms["B"].kernels["q4_0_experts"].variant = "avx2";
+    const Analysis analysis = judge(bench.input);
+    EXPECT_EQ(analysis.verdict, Verdict::invalid);
+    EXPECT_EQ(analysis.reason, "applied_evidence_missing");
+    EXPECT_NE(analysis.sentence.find("q4_0_experts"), std::string::npos) << analysis.sentence;
+}
+
+TEST(Provenance, AVariantThatIsNeverCalledIsMissingEvidence) {
+    Bench bench(plain_spec(), {});
+    bench.applied.arms["B"].kernels["q4_0_experts"].calls_per_token = 0;
+    EXPECT_EQ(reason(bench), "applied_evidence_missing");
+}
+
+TEST(Provenance, AnotherVariantThanTheOneAskedForIsMissingEvidence) {
+    Bench bench(plain_spec(), {});
+    bench.applied.arms["B"].kernels["q4_0_experts"].variant = "avx512";
+    EXPECT_EQ(reason(bench), "applied_evidence_missing");
+}
+
+TEST(Provenance, ADifferenceNobodyDeclaredIsNamed) {
+    Bench bench(plain_spec(), {});
+    bench.applied.arms["B"].threads = 1;
+    const Analysis analysis = judge(bench.input);
+    EXPECT_EQ(analysis.reason, "undeclared_difference");
+    EXPECT_NE(analysis.sentence.find("threads"), std::string::npos);
+    Bench flags(plain_spec(), {});
+    flags.applied.arms["B"].engine_flags["burn"] = "1%";
+    EXPECT_EQ(reason(flags), "undeclared_difference");
+}
+
+TEST(Provenance, FlagsAndStepsCountAsEvidence) {
+    Spec spec = plain_spec();
+    spec.arms["B"] = spec.arms["A"];
+    spec.arms["B"].engine_flags["burn"] = "1%";
+    spec.expect_diff = {"engine_flags.burn"};
+    Bench bench(spec, {});
+    EXPECT_EQ(reason(bench), "");
+    bench.applied.arms["B"].engine_flags["burn"] = "0%";
+    EXPECT_EQ(reason(bench), "applied_evidence_missing");
+}
+
+TEST(Provenance, AStepMayCallOtherOps) {
+    Spec spec = plain_spec();
+    spec.arms["B"] = spec.arms["A"];
+    spec.arms["B"].steps["moe"] = "unfused";
+    spec.expect_diff = {"steps.moe"};
+    Bench bench(spec, {});
+    bench.applied.arms["B"].steps["moe"] = "unfused";
+    bench.applied.arms["B"].kernels["swiglu"] = {"avx2", "champion", 4};
+    EXPECT_EQ(reason(bench), "");
+}
+
+TEST(Provenance, TheFileItselfMustAgreeWithExpectDiff) {
+    Spec spec = plain_spec();
+    spec.expect_diff.clear();
+    EXPECT_EQ(reason(Bench(spec, {})), "undeclared_difference");
+    spec.expect_diff = {"kernels.q4_0_experts", "threads"};
+    EXPECT_EQ(reason(Bench(spec, {})), "applied_evidence_missing");
+}
+
+TEST(Provenance, AllKernelsMayBeDeclaredAtOnce) {
+    Spec spec = plain_spec();
+    spec.arms["A"].kernels = {{"*", "reference"}};
+    spec.arms["B"].kernels.clear();
+    spec.expect_diff = {"kernels.*"};
+    Bench bench(spec, {});
+    for (auto& [op, kernel] : bench.applied.arms["A"].kernels) kernel.variant = "reference";
+    bench.applied.arms["A"].kernels.erase("*");
+    EXPECT_EQ(reason(bench), "");
+}
+
+TEST(Correctness, BoundsNanAndCrashesAreWrongOutput) {
+    const auto outcome = [](const std::function<void(Bench&)>& change) {
+        Bench bench(plain_spec(), {});
+        change(bench);
+        return reason(bench);
+    };
+    EXPECT_EQ(outcome([](Bench& b) { b.correctness.kl = 1e-3; }), "wrong_output");
+    EXPECT_EQ(outcome([](Bench& b) { b.correctness.top1_agree = 0.99; }), "wrong_output");
+    EXPECT_EQ(
+        outcome([](Bench& b) { b.correctness.kl = std::numeric_limits<double>::quiet_NaN(); }),
+        "wrong_output");
+    EXPECT_EQ(outcome([](Bench& b) { b.correctness.non_finite = true; }), "wrong_output");
+    EXPECT_EQ(outcome([](Bench& b) {
+                  b.input.correctness = nullptr;
+                  b.input.correctness_failure = "crash";
+              }),
+              "wrong_output");
+    EXPECT_EQ(outcome([](Bench& b) { b.correctness.kl = 1e-5; }), "");
+}
+
+TEST(Correctness, NothingIsMeasuredBeforeItIsKnown) {
+    Bench bench(plain_spec(), {});
+    bench.input.correctness = nullptr;
+    const Analysis analysis = judge(bench.input);
+    EXPECT_FALSE(analysis.stop);
+    EXPECT_EQ(analysis.next_gate, -1);
+    EXPECT_FALSE(next_pair(bench.input, analysis));
+}
+
+}  // namespace
+}  // namespace steady

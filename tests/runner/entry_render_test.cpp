@@ -1,0 +1,200 @@
+// Entries: every section in its order, the same bytes each time, nothing hostile gets through,
+// notes survive, and any edit of the rendered part is found.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+
+#include "engine/protocol/error.h"
+#include "runner/pipeline/entry.h"
+#include "runner/pipeline/entry_figures.h"
+#include "runner/pipeline/record_json.h"
+#include "tests/support/sample_record.h"
+
+namespace steady {
+namespace {
+
+const char* const kSections[] = {"## Question",
+                                 "## Hypothesis and prediction",
+                                 "## Verdict",
+                                 "## Gates",
+                                 "## Pairs",
+                                 "## How it was measured",
+                                 "## Where the time went",
+                                 "## Assumption checks",
+                                 "## Environment",
+                                 "## What this rules out, and when to retry",
+                                 "## Earlier attempts",
+                                 "## Repeat",
+                                 "## Notes"};
+
+std::size_t count(const std::string& text, const std::string& part) {
+    std::size_t n = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+        ++n;
+    }
+    return n;
+}
+
+// Inside code spans and blocks everything is literal. A span ends at a run of as many backquotes.
+std::string without_code(const std::string& text) {
+    std::string out;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t open = std::min(text.find('`', at), text.size());
+        out += text.substr(at, open - at);
+        const std::size_t run = std::min(text.find_first_not_of('`', open), text.size()) - open;
+        const bool escaped = open > 0 && text[open - 1] == '\\';
+        std::size_t close = open + run;
+        while (!escaped && run > 0 && close < text.size()) {
+            close = text.find('`', close);
+            if (close == std::string::npos) {
+                break;
+            }
+            const std::size_t length =
+                std::min(text.find_first_not_of('`', close), text.size()) - close;
+            close += length;
+            if (length == run) {
+                break;
+            }
+        }
+        at = std::min(close, text.size());
+    }
+    return out;
+}
+
+void expect_sections(const std::string& entry) {
+    EXPECT_EQ(entry.rfind("---\nid: \"", 0), 0U);
+    std::size_t at = 0;
+    for (const char* heading : kSections) {
+        const std::size_t next = entry.find("\n" + std::string(heading) + "\n", at);
+        EXPECT_NE(next, std::string::npos) << heading;
+        at = next == std::string::npos ? at : next;
+    }
+    EXPECT_EQ(count(entry, "\n## "), std::size(kSections));
+    EXPECT_EQ(count(entry, "\n# "), 1U);
+    EXPECT_EQ(entry.back(), '\n');
+    EXPECT_EQ(entry.find("\n\n\n"), std::string::npos);
+}
+
+TEST(EntryRender, AllSectionsInOrder) {
+    for (const Record& record : {accepted_record(), rejected_record(), wrong_output_record()}) {
+        const std::string entry = render(record);
+        expect_sections(entry);
+        EXPECT_EQ(entry, render(record));
+        // and from the record as it is stored
+        EXPECT_EQ(entry, render(record_from_text(record_text(record))));
+        if (const char* folder = std::getenv("STEADY_FIGURE_DIR")) {
+            std::ofstream(folder + ("/" + std::string(name(record.analysis->verdict))) +
+                          record.analysis->reason + ".md")
+                << entry;
+        }
+    }
+}
+
+TEST(EntryRender, SaysWhatAnEngineerQuotes) {
+    const std::string entry = render(accepted_record());
+    for (const char* part :
+         {"verdict: accept", "pairs: 17", "date: 2026-11-21", "Predicted +2.0 % to +5.0 %",
+          "inside the range", "`kernels.q4_0_experts` | `avx512_vnni` | `avx512_vnni_fused`",
+          "Launches per token: A 565, B 471", "1 of 18 measured: 1 × steal 3.1 % in the window",
+          "drawn before the first pair from seed 7", "| 5, try 2 |", "✓ pass",
+          "steady rerun experts-fused-vnni-", "AMD EPYC 9R14"}) {
+        EXPECT_NE(entry.find(part), std::string::npos) << part;
+    }
+    const std::string reject = render(rejected_record());
+    EXPECT_NE(reject.find("Try again when: the expert width or the cache size changes"),
+              std::string::npos);
+    EXPECT_NE(reject.find("is ruled out"), std::string::npos);
+    const std::string wrong = render(wrong_output_record());
+    EXPECT_NE(wrong.find("No pair was timed."), std::string::npos);
+    EXPECT_NE(wrong.find("a wrong answer is not timed"), std::string::npos);
+}
+
+TEST(EntryRender, TablesHaveAsManyCellsAsTheirHead) {
+    Record record = hostile_record("canary");
+    record.evidence.profile->arms["B"][0].variant = "a|b\\|c";
+    for (const Record& one : {accepted_record(), record}) {
+        std::size_t head = 0;
+        std::istringstream lines(render(one));
+        for (std::string line; std::getline(lines, line);) {
+            std::size_t bars = 0;
+            for (std::size_t i = 0; i < line.size(); ++i) {
+                bars += line[i] == '|' && (i == 0 || line[i - 1] != '\\') ? 1 : 0;
+            }
+            if (line.empty() || line[0] != '|') {
+                head = 0;
+            } else if (head == 0) {
+                head = bars;
+            } else {
+                EXPECT_EQ(bars, head) << line;
+            }
+        }
+    }
+}
+
+TEST(EntryRender, HostileTextIsInertAndSecretsAreGone) {
+    const std::string canary = "s3cr3t-canary-value";
+    const Record record = hostile_record(canary);
+    const std::string entry = render(record);
+    expect_sections(entry);  // no heading, rule or front matter was smuggled in
+    EXPECT_EQ(entry.find(canary), std::string::npos);
+    EXPECT_EQ(entry.find('\x1b'), std::string::npos);
+    const std::string prose = without_code(entry);
+    for (const char* raw : {"<script", "<b>", "<!--"}) {
+        EXPECT_EQ(prose.find(raw), std::string::npos) << raw;
+    }
+    EXPECT_EQ(entry.find("\xe2\x80\xae"), std::string::npos);
+    EXPECT_EQ(count(entry, "\n---\n"), 1U);
+    EXPECT_EQ(entry_figure(record).find(canary), std::string::npos);
+}
+
+TEST(EntryRender, NotesBelongToPeople) {
+    const Record record = accepted_record();
+    std::string mine = render(record) + "\nThe gain is gone with one thread.\n\n## Notes\n\nmore\n";
+    EXPECT_TRUE(check_entry(mine, record).empty());
+    EXPECT_EQ(render(record, mine), mine);
+    // an entry of an older decision keeps its notes when the record is decided anew
+    Record later = record;
+    later.analysis->sentence = "Another sentence.";
+    const std::string again = render(later, mine);
+    EXPECT_NE(again.find("Another sentence."), std::string::npos);
+    EXPECT_NE(again.find("The gain is gone with one thread."), std::string::npos);
+    EXPECT_EQ(render(record, "no entry at all"), render(record));
+}
+
+TEST(EntryRender, AnyEditIsFound) {
+    const Record record = accepted_record();
+    const std::string entry = render(record);
+    EXPECT_TRUE(check_entry(entry, record).empty());
+    const std::size_t notes = entry.find("\n## Notes\n");
+    int n_tried = 0;
+    for (std::size_t at = 0; at < notes; at += 397) {
+        std::string edited = entry;
+        edited[at] = edited[at] == 'x' ? 'y' : 'x';
+        EXPECT_FALSE(check_entry(edited, record).empty()) << "edit at " << at;
+        ++n_tried;
+    }
+    EXPECT_GT(n_tried, 15);
+    const auto differences = check_entry("junk", record);
+    ASSERT_FALSE(differences.empty());
+    EXPECT_NE(differences[0].find("line 1"), std::string::npos);
+    EXPECT_FALSE(check_entry("", record).empty());
+    EXPECT_LE(check_entry(std::string(500, '\n'), record).size(), 11U);
+}
+
+TEST(EntryRender, PathsAreDatedAndPlain) {
+    const Record record = accepted_record();
+    EXPECT_EQ(entry_path(record), "journal/2026-11-21-" + record.id + ".md");
+    EXPECT_EQ(figure_path(record), "journal/2026-11-21-" + record.id + ".svg");
+    Record bad = record;
+    bad.id = "../../etc/passwd";
+    EXPECT_THROW(entry_path(bad), Error);
+    bad = record;
+    bad.decided_at = "yesterday";
+    EXPECT_THROW(entry_path(bad), Error);
+    EXPECT_THROW(render(running_record()), Error);
+}
+
+}  // namespace
+}  // namespace steady

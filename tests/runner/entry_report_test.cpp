@@ -1,0 +1,98 @@
+// `show` and `report`: verdict first, aligned, safe on a terminal and in a pull request.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "runner/pipeline/report.h"
+#include "tests/support/sample_record.h"
+
+namespace steady {
+namespace {
+
+bool contains(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+TEST(EntryReport, ShowBeginsWithTheVerdict) {
+    EXPECT_EQ(first_line(show_text(accepted_record())), "ACCEPT  " + accepted_record().id);
+    EXPECT_EQ(first_line(show_text(rejected_record())),
+              "REJECT / REGRESSION  " + rejected_record().id);
+    EXPECT_EQ(first_line(show_text(wrong_output_record())),
+              "REJECT / WRONG_OUTPUT  " + wrong_output_record().id);
+    EXPECT_EQ(first_line(show_text(running_record())), "RUNNING  " + running_record().id);
+    if (const char* folder = std::getenv("STEADY_FIGURE_DIR")) {
+        std::ofstream out(std::string(folder) + "/show.txt");
+        for (const Record& record :
+             {accepted_record(), rejected_record(), wrong_output_record(), running_record()}) {
+            out << show_text(record, {.color = false, .pairs = true}) << "\n-----\n";
+        }
+        std::ofstream(std::string(folder) + "/report.md") << report_markdown(
+            {accepted_record(), rejected_record(), wrong_output_record(), running_record()});
+        out << report_text({accepted_record(), rejected_record(), running_record()});
+    }
+}
+
+TEST(EntryReport, ShowHoldsNumberGatesAndNextStep) {
+    const std::string text = show_text(accepted_record());
+    for (const char* part : {"▲ +3.01 % [+2.56, +3.38]", "17 pairs, 1 discarded, 2m 19s",
+                             "kernels.q4_0_experts: avx512_vnni → avx512_vnni_fused",
+                             "inside the range", "token_ns_p90", "drift flag", "steady rerun",
+                             "journal/2026-11-21-", "Tried before: 1 time"}) {
+        EXPECT_TRUE(contains(text, part)) << part << "\n" << text;
+    }
+    EXPECT_FALSE(contains(text, "\x1b"));
+    EXPECT_TRUE(contains(show_text(accepted_record(), {.color = true}), "\x1b[1;32mACCEPT"));
+}
+
+TEST(EntryReport, RunningShowsThePairsSoFar) {
+    const std::string text = show_text(running_record(), {.color = false, .pairs = true});
+    EXPECT_TRUE(contains(text, "3 pairs of at most 50 so far"));
+    EXPECT_TRUE(contains(text, "pending"));
+    EXPECT_TRUE(contains(text, "steady watch"));
+    EXPECT_TRUE(contains(text, "tok/s"));
+}
+
+TEST(EntryReport, PairsNameWhatWasDiscarded) {
+    const std::string text = pairs_text(accepted_record());
+    EXPECT_TRUE(contains(text, "discarded: steal 3.1 % in the window"));
+    Record empty = wrong_output_record();
+    EXPECT_EQ(pairs_text(empty), "no pair is complete\n");
+}
+
+TEST(EntryReport, ContradictionIsSaid) {
+    Record record = rejected_record();
+    record.analysis->contradiction = "micro +42.0 %, model −2.4 %";
+    EXPECT_TRUE(contains(show_text(record), "micro +42.0 %, model −2.4 %"));
+}
+
+TEST(EntryReport, MarkdownHasOneRowPerRecordAndFoldsTheRest) {
+    const std::string text =
+        report_markdown({accepted_record(), rejected_record(), running_record()});
+    EXPECT_TRUE(contains(text, "| ✅ | experts-fused-vnni | **accept** | `decode_tps` |"));
+    EXPECT_TRUE(contains(text, "**reject / regression**"));
+    EXPECT_TRUE(contains(text, "decode failed; tail open; first open"));
+    EXPECT_TRUE(contains(text, "<details><summary>"));
+}
+
+TEST(EntryReport, HostileTextIsInert) {
+    const Record record = hostile_record("s3cr3t-canary-value");
+    for (const std::string& text : {show_text(record, {.color = false, .pairs = true}),
+                                    report_text({record}), report_markdown({record})}) {
+        EXPECT_FALSE(contains(text, "s3cr3t-canary-value"));
+        EXPECT_FALSE(contains(text, "\x1b"));
+        EXPECT_FALSE(contains(text, "\xe2\x80\xae"));
+    }
+    const std::string markdown = report_markdown({record});
+    EXPECT_FALSE(contains(markdown, "<script"));
+    for (std::size_t at = markdown.find("]("); at != std::string::npos;
+         at = markdown.find("](", at + 1)) {
+        EXPECT_EQ(markdown[at - 1], '\\') << "a link: " << markdown.substr(at, 40);
+    }
+}
+
+}  // namespace
+}  // namespace steady

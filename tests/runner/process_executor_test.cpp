@@ -1,0 +1,123 @@
+// The executor against a program that speaks the protocol and misbehaves as told: every failure
+// becomes the pair's outcome, and no half-measured value survives.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "engine/protocol/error.h"
+#include "runner/edges/engine_executor.h"
+
+namespace steady {
+namespace {
+
+class ExecutorTest : public ::testing::Test {
+protected:
+    ExecutorTest() {
+        std::filesystem::create_directories(folder_);
+        spec_.arms["A"].kernels = {{"q4_0_matvec", "reference"}};
+        spec_.arms["B"].kernels = {{"q4_0_matvec", "avx2"}};
+        spec_.subject.threads = 2;
+    }
+    ~ExecutorTest() override { std::filesystem::remove_all(folder_); }
+
+    EngineExecutor make(const std::string& behaviour, double timeout_s = 10) {
+        std::ofstream(folder_ + "/model") << behaviour << "\n";
+        EngineExecutorOptions options;
+        options.spec = &spec_;
+        options.engine_path = std::string(STEADY_BIN_DIR) + "/steady-fake-engine";
+        options.model_path = folder_ + "/model";
+        options.stop = &stop_;
+        options.timeout_s = timeout_s;
+        return EngineExecutor(options);
+    }
+    static MeasureRequest request(PairKind kind = PairKind::measure) {
+        MeasureRequest request;
+        request.scope = "model";
+        request.pair.kind = kind;
+        request.pair.coins = "01100110";
+        request.chunk = 2;
+        request.warmup_tokens = 4;
+        request.tokens = 12;
+        return request;
+    }
+
+    std::string folder_ = "/tmp/steady-exec-" + random_hex(6);
+    Spec spec_;
+    StopSignal stop_;
+};
+
+TEST_F(ExecutorTest, AGoodPairIsFilled) {
+    const auto measured = make("").measure(request());
+    EXPECT_EQ(measured.outcome, "ok") << measured.detail;
+    EXPECT_EQ(measured.pair.a.at("token_ns").size(), 16U);
+    EXPECT_EQ(measured.pair.b.at("token_ns").front(), 900);
+    EXPECT_EQ(measured.pair.a.count("launches_per_token"), 0U) << "zero in both arms: not measured";
+    EXPECT_EQ(measured.pair.a.count("rss_bytes"), 1U);
+}
+
+TEST_F(ExecutorTest, AnAaPairIsTwiceTheBaseline) {
+    const auto measured = make("").measure(request(PairKind::aa));
+    EXPECT_EQ(measured.pair.a, measured.pair.b);
+}
+
+TEST_F(ExecutorTest, ProcessPairsFollowTheCoinAndUseOneHalf) {
+    spec_.schedule.mode = Mode::process_pairs;
+    auto ask = request();
+    ask.pair.coins = "1";
+    const auto measured = make("").measure(ask);
+    EXPECT_EQ(measured.outcome, "ok") << measured.detail;
+    EXPECT_EQ(measured.pair.b.at("token_ns").size(), 16U);
+}
+
+TEST_F(ExecutorTest, EveryBadReplyIsAProtocolOutcome) {
+    for (const char* behaviour : {"wrong-nonce", "no-nonce", "nan", "negative", "zero", "huge",
+                                  "text", "few", "many", "unknown", "missing", "array", "half",
+                                  "garbage", "empty", "two", "bare-nan", "quiet-exit"}) {
+        const auto measured = make(behaviour).measure(request());
+        EXPECT_EQ(measured.outcome, "protocol") << behaviour << ": " << measured.detail;
+        EXPECT_TRUE(measured.pair.a.empty()) << behaviour;
+        EXPECT_FALSE(measured.detail.empty()) << behaviour;
+    }
+}
+
+TEST_F(ExecutorTest, EndingsAreToldApart) {
+    EXPECT_EQ(make("crash").measure(request()).outcome, "signal");
+    EXPECT_EQ(make("abort").measure(request()).outcome, "crash");
+    EXPECT_EQ(make("bad-end").measure(request()).outcome, "crash");
+    EXPECT_EQ(make("refuse").measure(request()).outcome, "crash");
+    EXPECT_EQ(make("flood").measure(request()).outcome, "output_cap");
+    EXPECT_EQ(make("hang", 0.3).measure(request()).outcome, "timeout");
+}
+
+TEST_F(ExecutorTest, AStopEndsTheRunningPair) {
+    std::jthread asker([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        stop_.raise();
+    });
+    EXPECT_EQ(make("hang", 60).measure(request()).outcome, "cancelled");
+}
+
+TEST_F(ExecutorTest, ADisturbedWindowIsDiscardedByItsReason) {
+    const auto measured = make("steal").measure(request());
+    EXPECT_EQ(measured.outcome, "ok");
+    EXPECT_EQ(measured.pair.discarded, "steal 50.0 %");
+}
+
+TEST_F(ExecutorTest, RefusedArmsAreTheUsersErrorAndAWrongCandidateIsNot) {
+    auto refusing = make("refuse-open");
+    try {
+        refusing.open();
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_THAT(error.what(), ::testing::HasSubstr("unknown variant avx9"));
+    }
+    EXPECT_EQ(make("").correctness().positions, 32);
+    EXPECT_THROW(make("crash").correctness(), CandidateFailed);
+}
+
+}  // namespace
+}  // namespace steady

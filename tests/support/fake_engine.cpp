@@ -1,0 +1,133 @@
+// A program that speaks the session protocol and misbehaves on request: the model's file holds what
+// to do at the duet. With it the runner's side is tested without an engine.
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "engine/protocol/session_json.h"
+
+namespace {
+
+using nlohmann::json;
+using namespace steady::protocol;
+
+json open_reply(const json& request) {
+    OpenReply reply;
+    reply.nonce = request["nonce"];
+    reply.engine_build = "fake";
+    reply.architecture = "deepseek2";
+    reply.n_blocks = 1;
+    for (const auto& [name, arm] : request["arms"].items()) {
+        for (const auto& [op, variant] : arm["kernels"].items()) {
+            reply.arms[name].kernels[op] = {variant, "flag", 7};
+        }
+        reply.arms[name].threads = arm["threads"];
+    }
+    return reply;
+}
+
+json duet_reply(const json& request, const json& opened) {
+    DuetReply reply;
+    reply.nonce = request["nonce"];
+    const int n = request["warmup_tokens"].get<int>() + request["tokens"].get<int>();
+    const bool same = opened["arms"]["A"] == opened["arms"]["B"];
+    for (int i = 0; i < n; ++i) {
+        reply.a.token_ns.push_back(1000 + i);
+        reply.b.token_ns.push_back(same ? 1000 + i : 900 + i);
+    }
+    reply.a.start_ns.assign(static_cast<std::size_t>(n), 1);
+    reply.b.start_ns = reply.a.start_ns;
+    reply.a.ttft_ns = reply.b.ttft_ns = 5000;
+    reply.a.rss_bytes = reply.b.rss_bytes = 1e6;
+    return reply;
+}
+
+void misbehave(const std::string& how) {
+    if (how == "crash") std::raise(SIGSEGV);
+    if (how == "abort") std::exit(3);
+    if (how == "quiet-exit") std::exit(0);
+    if (how == "hang") std::this_thread::sleep_for(std::chrono::hours(1));
+    if (how == "flood") {
+        for (const std::string line(1 << 16, 'x');;) std::cout << line;
+    }
+}
+
+// Text that replaces a good reply; "" when the good one is to be sent.
+std::string bad_reply(const std::string& how, json good) {
+    if (how == "wrong-nonce")
+        good["nonce"] = "other";
+    else if (how == "no-nonce")
+        good.erase("nonce");
+    else if (how == "nan")
+        good["a"]["token_ns"][1] = nullptr;
+    else if (how == "negative")
+        good["a"]["token_ns"][1] = -5.0;
+    else if (how == "zero")
+        good["b"]["token_ns"][0] = 0.0;
+    else if (how == "huge")
+        good["b"]["token_ns"][0] = 1e300;
+    else if (how == "text")
+        good["b"]["token_ns"][0] = "12";
+    else if (how == "few")
+        good["b"]["token_ns"].erase(0);
+    else if (how == "many")
+        good["b"]["token_ns"].push_back(1.0);
+    else if (how == "unknown")
+        good["surprise"] = 1;
+    else if (how == "missing")
+        good.erase("b");
+    else if (how == "array")
+        good = json::array({good});
+    else if (how == "refuse")
+        good = {{"nonce", good["nonce"]}, {"error", "no such variant"}};
+    else if (how == "steal")
+        good["steal_share"] = 0.5, good["a"]["token_ns"][0] = 1e10;
+    else if (how == "half")
+        return good.dump().substr(0, 100);
+    else if (how == "garbage")
+        return "tok/s: 12.3";
+    else if (how == "empty")
+        return " ";
+    else if (how == "two")
+        return good.dump() + good.dump();
+    else if (how == "bare-nan")
+        return R"({"nonce":)" + good["nonce"].dump() + R"(,"a":NaN})";
+    return good.dump();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    std::string how;
+    if (argc > 2) std::getline(std::ifstream(argv[2]) >> std::ws, how);
+    json opened;
+    for (std::string line; std::getline(std::cin, line);) {
+        const json request = json::parse(line);
+        const std::string verb = request["do"];
+        if (verb == "quit") return how == "bad-end" ? 9 : 0;
+        if (verb == "open") {
+            opened = request;
+            if (how == "refuse-open") {
+                std::cout << json{{"nonce", request["nonce"]}, {"error", "unknown variant avx9"}}
+                          << std::endl;
+            } else {
+                std::cout << open_reply(request) << std::endl;
+            }
+        } else if (verb == "correctness") {
+            misbehave(how);
+            CorrectnessReply reply;
+            reply.nonce = request["nonce"];
+            reply.positions = 32;
+            reply.top1_agree = 1;
+            std::cout << json(reply) << std::endl;
+        } else if (verb == "duet") {
+            misbehave(how);
+            std::cout << bad_reply(how, duet_reply(request, opened)) << std::endl;
+        }
+    }
+    return 0;
+}
