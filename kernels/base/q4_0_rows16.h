@@ -35,12 +35,7 @@ template <int kAhead = 0>
         const std::byte* block = rows + b * kBlockBytes;
         __m512i even = _mm512_setzero_si512();
         __m512i odd = _mm512_setzero_si512();
-        if constexpr (kAhead > 0) {
-            for (int line = 0; line < 5; ++line) {
-                _mm_prefetch(reinterpret_cast<const char*>(block) + kAhead + 64 * line,
-                             _MM_HINT_T0);
-            }
-        }
+        avx512::fetch<kAhead, 5>(block);
         for (int j = 0; j < 4; ++j) {
             const __m512i w = avx512::load(block + 32 + 64 * j);
             int x[2];
