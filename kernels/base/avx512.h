@@ -54,6 +54,17 @@ KERNEL_TARGET_BEGIN(KERNEL_AVX512)
 
 [[gnu::always_inline]] inline __m512i load(const void* at) { return _mm512_loadu_si512(at); }
 
+// Asks for kLines cache lines kAhead bytes behind `at`; nothing for kAhead 0. A prefetch of an
+// address that does not exist is ignored.
+template <int kAhead, int kLines>
+[[gnu::always_inline]] inline void fetch(const std::byte* at) {
+    if constexpr (kAhead > 0) {
+        for (int line = 0; line < kLines; ++line) {
+            _mm_prefetch(reinterpret_cast<const char*>(at) + kAhead + 64 * line, _MM_HINT_T0);
+        }
+    }
+}
+
 // Brings 32 values into the q8 form: what op quantize_q8 does to one block.
 [[gnu::always_inline]] inline void quantize_block(__m512 low, __m512 high, std::int8_t* q8,
                                                   float* scale, std::int32_t* block_sum) {

@@ -108,7 +108,8 @@ void block(const BlockQ6_K& b, float* out) {
         const std::uint8_t byte = b.ql[half * 64 + run % 2 * 32 + l];
         const int low = run < 2 ? byte & 15 : byte >> 4;
         const int high = (b.qh[half * 32 + l] >> (2 * run)) & 3;
-        const float scale = d * static_cast<float>(b.scales[i / 16]);
+        const int sub = i / 16;
+        const float scale = d * static_cast<float>(b.scales[sub]);
         out[i] = scale * static_cast<float>((low | high << 4) - 32);
     }
 }

@@ -79,6 +79,7 @@ std::unique_ptr<Trial> make_trial(std::string_view shape, std::uint64_t seed, In
 template <class Op>
 std::vector<std::string> texts_of(const std::vector<typename Op::Shape>& shapes) {
     std::vector<std::string> texts;
+    texts.reserve(shapes.size());
     for (const auto& shape : shapes) texts.push_back(to_text(shape));
     return texts;
 }
