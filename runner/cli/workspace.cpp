@@ -66,7 +66,7 @@ std::string synthesise(const std::string& name, const std::smatch& parts,
     std::vector<std::string> argv = {
         engine_path(arguments), "synth", "--arch", parts[2].str(), "--seed",
         parts[4].str(),         "--out", temporary};
-    if (parts[1] != "full") argv.push_back("--" + parts[1].str());
+    if (parts[1] != "full") argv.insert(argv.end(), {"--size", parts[1].str()});
     if (parts[3].matched) {
         argv.push_back("--blocks");
         argv.push_back(parts[3].str());
