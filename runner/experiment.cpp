@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/protocol/error.h"
+#include "runner/pipeline/analysis_pairs.h"
 #include "runner/pipeline/schedule.h"
 
 namespace steady {
@@ -71,6 +72,19 @@ MeasureRequest request_for(const Experiment& experiment, Pair pair) {
     return request;
 }
 
+// A pair whose arms never became steady cannot be used: the store then opens its next try. The rule
+// looks at both arms alike; which arm was at fault is kept, since B alone at fault is evidence.
+void mark_unusable(const Spec& spec, Pair& pair) {
+    if (!pair.discarded.empty()) return;
+    const std::string& metric = spec.gates[static_cast<std::size_t>(pair.gate)].metric;
+    const PairQuality quality = assess_pair(pair, raw_metric(metric), spec.schedule);
+    if (quality.valid) return;
+    pair.discarded = quality.reason.empty() ? "no steady state" : quality.reason;
+    const bool prefixed = pair.discarded.starts_with("A: ") || pair.discarded.starts_with("B: ");
+    if (quality.only_a && !prefixed) pair.discarded.insert(0, "A: ");
+    if (quality.only_b && !prefixed) pair.discarded.insert(0, "B: ");
+}
+
 // Measures one pair and stores it. A child that failed leaves a pair discarded with its reason.
 void measure(Experiment& experiment, Pair pair) {
     const MeasureRequest request = request_for(experiment, std::move(pair));
@@ -83,6 +97,7 @@ void measure(Experiment& experiment, Pair pair) {
                                       : fmt::format("{}: {}", measured.outcome, measured.detail);
     }
     measured.pair.sealed = true;
+    mark_unusable(*experiment.spec, measured.pair);
     experiment.sink->put_pair(measured.pair);
     experiment.pairs.push_back(std::move(measured.pair));
 }
