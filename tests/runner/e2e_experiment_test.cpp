@@ -74,11 +74,12 @@ TEST_F(EndToEnd, WinningAloneAndLosingInTheModelIsRejectedAndSaidSo) {
     spec["arms"] = {{"A", {{"kernels", {{"q4_0_matvec", "reference"}}}}},
                     {"B", {{"kernels", {{"q4_0_matvec", "specialised_last_shape"}}}}}};
     spec["expect_diff"] = {"kernels.q4_0_matvec"};
-    spec["gates"].insert(spec["gates"].begin() + 1, {{"id", "alone"},
-                                                     {"level", "micro"},
-                                                     {"role", "advice"},
-                                                     {"metric", "op_ns"},
-                                                     {"op", "q4_0_matvec"}});
+    const nlohmann::json alone = {{"id", "alone"},
+                                  {"level", "micro"},
+                                  {"role", "advice"},
+                                  {"metric", "op_ns"},
+                                  {"op", "q4_0_matvec"}};
+    spec["gates"].insert(spec["gates"].begin() + 1, alone);
     const nlohmann::json shown = run(cli.experiment("alone", spec), 10,
                                      {"--engine", STEADY_BIN_DIR "/steady-engine-broken"});
     EXPECT_EQ(shown.at("reason"), "regression");

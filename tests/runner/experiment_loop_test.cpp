@@ -9,16 +9,16 @@
 namespace steady {
 namespace {
 
-struct Run {
+struct Outcome {
     Spec spec;
     FakeSink sink;
     ExperimentResult result;
     int measured = 0;
 };
 
-Run run(const nlohmann::json& json, const FakeWorld& world,
-        const std::function<void(Experiment&)>& prepare = {}) {
-    Run run;
+Outcome run(const nlohmann::json& json, const FakeWorld& world,
+            const std::function<void(Experiment&)>& prepare = {}) {
+    Outcome run;
     const SpecResult parsed = parse_spec(json.dump(), "");
     EXPECT_TRUE(parsed.spec) << (parsed.errors.empty() ? "" : describe(parsed.errors[0], "test"));
     run.spec = *parsed.spec;
@@ -37,20 +37,20 @@ Run run(const nlohmann::json& json, const FakeWorld& world,
 }
 
 TEST(Experiment, APlantedGainIsAccepted) {
-    const Run done = run(small_experiment(), {.effect = 0.05});
+    const Outcome done = run(small_experiment(), {.effect = 0.05});
     EXPECT_EQ(done.result.analysis.verdict, Verdict::accept) << done.result.analysis.sentence;
     EXPECT_NEAR(done.result.analysis.effect.value(), std::exp(0.05) - 1, 0.01);
 }
 
 TEST(Experiment, APlantedLossIsARegression) {
-    const Run done = run(small_experiment(), {.effect = -0.05});
+    const Outcome done = run(small_experiment(), {.effect = -0.05});
     EXPECT_EQ(done.result.analysis.verdict, Verdict::reject);
     EXPECT_EQ(done.result.analysis.reason, "regression");
 }
 
 TEST(Experiment, NoEffectIsNotAccepted) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-        const Run done = run(small_experiment(), {.effect = 0, .seed = seed});
+        const Outcome done = run(small_experiment(), {.effect = 0, .seed = seed});
         EXPECT_NE(done.result.analysis.verdict, Verdict::accept) << seed;
     }
 }
@@ -59,7 +59,7 @@ TEST(Experiment, WrongOutputStopsBeforeAnyTiming) {
     FakeWorld world;
     world.correctness.top1_agree = 0.2;
     world.correctness.kl = 3;
-    const Run done = run(small_experiment(), world);
+    const Outcome done = run(small_experiment(), world);
     EXPECT_EQ(done.result.analysis.reason, "wrong_output");
     EXPECT_EQ(done.measured, 0);
     EXPECT_TRUE(done.sink.pairs.empty());
@@ -72,7 +72,7 @@ TEST(Experiment, NotANumberIsWrongOutputWhateverTheBounds) {
 }
 
 TEST(Experiment, AFlagThatChangesNothingIsInvalid) {
-    const Run done = run(small_experiment(), {.effect = 0.05, .ignores_flags = true});
+    const Outcome done = run(small_experiment(), {.effect = 0.05, .ignores_flags = true});
     EXPECT_EQ(done.result.analysis.verdict, Verdict::invalid);
     EXPECT_EQ(done.result.analysis.reason, "applied_evidence_missing");
     EXPECT_EQ(done.measured, 0);
@@ -80,12 +80,13 @@ TEST(Experiment, AFlagThatChangesNothingIsInvalid) {
 
 TEST(Experiment, WinningAloneAndLosingInTheModelIsSaid) {
     nlohmann::json spec = small_experiment();
-    spec["gates"].insert(spec["gates"].begin() + 1, {{"id", "alone"},
-                                                     {"level", "micro"},
-                                                     {"role", "advice"},
-                                                     {"metric", "op_ns"},
-                                                     {"op", "q4_0_experts"}});
-    const Run done =
+    const nlohmann::json alone = {{"id", "alone"},
+                                  {"level", "micro"},
+                                  {"role", "advice"},
+                                  {"metric", "op_ns"},
+                                  {"op", "q4_0_experts"}};
+    spec["gates"].insert(spec["gates"].begin() + 1, alone);
+    const Outcome done =
         run(spec, {.effect = -0.07, .scope_effect = {{"micro", 0.35}, {"model", -0.07}}});
     EXPECT_EQ(done.result.analysis.verdict, Verdict::reject);
     EXPECT_NE(done.result.analysis.contradiction.find("micro +"), std::string::npos)
@@ -93,9 +94,9 @@ TEST(Experiment, WinningAloneAndLosingInTheModelIsSaid) {
 }
 
 TEST(Experiment, AResumedRunGoesOnWhereItStopped) {
-    const Run whole = run(small_experiment(), {.effect = 0.02});
+    const Outcome whole = run(small_experiment(), {.effect = 0.02});
     ASSERT_GT(whole.sink.pairs.size(), 6u);
-    const Run rest = run(small_experiment(), {.effect = 0.02}, [&](Experiment& experiment) {
+    const Outcome rest = run(small_experiment(), {.effect = 0.02}, [&](Experiment& experiment) {
         experiment.pairs.assign(whole.sink.pairs.begin(), whole.sink.pairs.begin() + 5);
     });
     EXPECT_EQ(rest.sink.pairs.size() + 5, whole.sink.pairs.size());
@@ -104,7 +105,7 @@ TEST(Experiment, AResumedRunGoesOnWhereItStopped) {
 
 TEST(Experiment, CancelledBetweenPairsKeepsWhatWasMeasured) {
     int asked = 0;
-    const Run done = run(small_experiment(), {.effect = 0}, [&](Experiment& experiment) {
+    const Outcome done = run(small_experiment(), {.effect = 0}, [&](Experiment& experiment) {
         experiment.cancelled = [&] { return ++asked > 4; };
     });
     EXPECT_EQ(done.result.ended, Ended::cancelled);
@@ -114,12 +115,12 @@ TEST(Experiment, CancelledBetweenPairsKeepsWhatWasMeasured) {
 TEST(Experiment, CrashesAreRecordedAndDoNotDecideByThemselves) {
     FakeWorld world{.effect = 0.05};
     world.failure = [](int call) { return call == 3 ? "crash" : ""; };
-    const Run done = run(small_experiment(), world);
+    const Outcome done = run(small_experiment(), world);
     EXPECT_EQ(done.result.analysis.verdict, Verdict::accept);
     EXPECT_EQ(done.result.analysis.discarded, 1);
 
     world.failure = [](int) { return "crash"; };
-    const Run hopeless = run(small_experiment(), world);
+    const Outcome hopeless = run(small_experiment(), world);
     EXPECT_NE(hopeless.result.analysis.verdict, Verdict::accept);
     EXPECT_LT(hopeless.measured, 20) << "a candidate that always crashes must not be run for ever";
 }

@@ -1,5 +1,5 @@
-// The guide's first example is one that the decoder accepts, and the message it shows is one that the
-// decoder gives.
+// The guide's first example is one that the decoder accepts, and the message it shows is one that
+// the decoder gives.
 #include <gtest/gtest.h>
 
 #include "runner/pipeline/spec.h"

@@ -31,7 +31,7 @@ protocol::OpenReply FakeExecutor::open() {
     reply.engine_build = "fake";
     reply.architecture = "deepseek2";
     reply.n_blocks = 3;
-    reply.arms["A"] = applied(*spec_, "A", true);
+    reply.arms["A"] = applied(*spec_, "A", !world_.ignores_flags);
     reply.arms["B"] = applied(*spec_, "B", !world_.ignores_flags);
     reply.op_shapes["q4_0_matvec"] = {"groups=1,rows=256,cols=256"};
     reply.op_shapes["q4_0_experts"] = {"n_experts=8,n_used=2,cols=256,hidden=256"};

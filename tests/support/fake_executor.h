@@ -23,7 +23,7 @@ struct FakeWorld {
     double token_ns = 1e6;
     std::uint64_t seed = 1;
     protocol::CorrectnessReply correctness{.positions = 32, .top1_agree = 1};
-    bool ignores_flags = false;                    // B's flags change nothing that runs
+    bool ignores_flags = false;                    // flags change nothing that runs
     std::function<std::string(int call)> failure;  // outcome of the n-th measure, "" = ok
 };
 

@@ -23,9 +23,9 @@ inline std::string path(const std::string& name, const std::string& suffix = ".g
 
 struct Prompt {
     std::vector<std::int32_t> tokens;
-    std::vector<std::int32_t> greedy;        // 16 tokens, exact arithmetic
-    std::vector<float> exact_last;           // logits after the prompt
-    std::vector<float> exact_gen15;          // … and 15 greedy tokens
+    std::vector<std::int32_t> greedy;  // 16 tokens, exact arithmetic
+    std::vector<float> exact_last;     // logits after the prompt
+    std::vector<float> exact_gen15;    // … and 15 greedy tokens
 };
 
 inline std::vector<Prompt> prompts(const std::string& name) {
