@@ -6,8 +6,11 @@ namespace steady {
 namespace {
 
 constexpr Champion kChampions[] = {
-    {"moe", "fused", ""},          {"moe", "unfused", ""},
-    {"mla", "absorbed", ""},       {"q4_0_matvec", "avx512_vnni_rows16", ""},
+    {"moe", "fused", ""},
+    {"moe", "unfused", ""},
+    {"mla", "absorbed", ""},
+    {"q4_0_matvec", "avx512_vnni_rows16_q16", ""},
+    {"q4_0_matvec", "avx512_vnni_rows16", ""},
     {"q4_0_matvec", "avx512_vnni", ""},
     {"q4_0_matvec", "avx2", ""},
     {"q5_k_matvec", "avx512_vnni_rows16", ""},
@@ -19,6 +22,7 @@ constexpr Champion kChampions[] = {
     {"q8_0_matvec", "avx512_vnni_rows16", ""},
     {"q8_0_matvec", "avx512_vnni", ""},
     {"q8_0_matvec", "avx2", ""},
+    {"q4_0_experts", "avx512_vnni_rows16_q16", ""},
     {"q4_0_experts", "avx512_vnni_rows16", ""},
     {"q4_0_experts", "avx512_vnni", ""},
     {"q4_0_experts", "avx2", ""},
@@ -28,6 +32,7 @@ constexpr Champion kChampions[] = {
     {"mla_attention", "avx2", ""},
     {"quantize_q8", "avx512", ""},
     {"quantize_q8", "avx2", ""},
+    {"quantize_q16", "avx512", ""},
     {"dequantize_row", "avx512", ""},
     {"dequantize_row", "avx2", ""},
     {"moe_router", "avx512", ""},

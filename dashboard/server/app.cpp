@@ -7,7 +7,7 @@
 
 #include "dashboard/server/handlers.h"
 #include "engine/protocol/error.h"
-#include "runner/edges/files.h"
+#include "runner/pipeline/spec.h"
 
 namespace steady::web {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "dashboard/server/handlers.h"
 #include "dashboard/server/markdown.h"
+#include "runner/pipeline/entry_figures.h"
 
 namespace steady::web {
 namespace {
@@ -34,22 +35,28 @@ std::string title_of(const std::string& text, const std::string& slug) {
     return text.substr(at, text.find('\n', at) - at);
 }
 
-// Front matter's `id:` line.
-std::string experiment_of(const std::string& text) {
-    const std::size_t at = text.find("\nid: ");
-    if (!text.starts_with("---\n") || at == std::string::npos) return {};
-    const std::string id = text.substr(at + 5, text.find('\n', at + 1) - at - 5);
-    return id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos ? id
-                                                                                              : "";
+// "2026-11-21-<id>" → "<id>"; empty for what is no slug.
+std::string id_of(const std::string& slug) { return slug.size() > 11 ? slug.substr(11) : ""; }
+
+Response figure_of(const std::string& id, Context& context) {
+    const auto record = context.source->record(id);
+    if (!record || !record->analysis) return error_response(404, "no figure before a verdict");
+    Response response;
+    response.type = "image/svg+xml";
+    response.headers.emplace_back("Cache-Control", "private, max-age=30");
+    response.body = entry_figure(*record);
+    response.share_ms = kShareDecided_ms;
+    return response;
 }
 
 }  // namespace
 
 Response get_entry(const Request& request, Context& context) {
     const std::string& slug = request.params.at("slug");
+    const std::string id = id_of(slug);
+    if (request.format == "svg") return figure_of(id, context);
     const std::optional<std::string> text = context.source->entry(slug);
     if (!text) return error_response(404, "no journal entry '" + slug + "'");
-    const std::string id = experiment_of(*text);
     if (request.format == "json") {
         return json_response({{"slug", slug}, {"id", id}, {"markdown", *text}});
     }
@@ -60,8 +67,7 @@ Response get_entry(const Request& request, Context& context) {
         response.body = *text;
         return response;
     }
-    const std::string link =
-        id.empty() ? "" : fmt::format(" · <a href=\"/x/{0}\">Experiment</a>", id);
+    const std::string link = fmt::format(" · <a href=\"/x/{}\">Experiment</a>", escape_html(id));
     response.type = "text/html";
     response.body = fmt::format(kPage, fmt::arg("title", escape_html(title_of(*text, slug))),
                                 fmt::arg("slug", escape_html(slug)), fmt::arg("experiment", link),

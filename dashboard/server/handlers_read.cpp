@@ -126,7 +126,7 @@ Response get_kernels(const Request&, Context& context) {
                         {"ns_per_token", row.ns_per_token},
                         {"bytes_per_token", row.bytes_per_token}});
     }
-    return shared_json({{"rows", std::move(rows)}}, kShareLists_ms);
+    return shared_json({{"rows", std::move(rows)}}, kShareSummaries_ms);
 }
 
 Response get_owners(const Request&, Context& context) {
@@ -140,7 +140,7 @@ Response get_owners(const Request&, Context& context) {
                         {"above", row.above},
                         {"below", row.below}});
     }
-    return shared_json({{"rows", std::move(rows)}}, kShareLists_ms);
+    return shared_json({{"rows", std::move(rows)}}, kShareSummaries_ms);
 }
 
 Response get_journal(const Request& request, Context& context) {

@@ -9,7 +9,7 @@
 #include "dashboard/server/assets.h"
 #include "dashboard/server/handlers.h"
 #include "runner/edges/embedded.h"
-#include "runner/edges/files.h"
+#include "runner/pipeline/spec.h"
 
 namespace steady {
 std::span<const EmbeddedFile> web_assets();     // made by steady_embed()

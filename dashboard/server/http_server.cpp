@@ -191,13 +191,6 @@ Request to_request(const Parser& parser, const Connection& connection) {
     return request;
 }
 
-// A first line longer than any allowed URL is answered as such, before the header cap is reached.
-bool line_too_long(const beast::flat_buffer& buffer, const HttpLimits& limits) {
-    const auto data = buffer.data();
-    const std::string_view text(static_cast<const char*>(data.data()), data.size());
-    return text.size() > limits.url_bytes && text.find('\n') == std::string_view::npos;
-}
-
 template <typename Connection>
 awaitable<Incoming> read_request(Connection& connection, bool first) {
     const HttpLimits& limits = connection.state.limits;
@@ -216,7 +209,8 @@ awaitable<Incoming> read_request(Connection& connection, bool first) {
     const Clock::time_point begin = Clock::now();
     co_await http::async_read_header(connection.stream, connection.buffer, parser, into(ec));
     if (ec) {
-        if (ec == http::error::header_limit && line_too_long(connection.buffer, limits)) {
+        // The cap was reached within the first line: it is the URL that is too long.
+        if (ec == http::error::header_limit && parser.get().target().empty()) {
             co_return refuse(414, fmt::format("a URL over {} bytes", limits.url_bytes));
         }
         co_return refuse_parse(ec, connection.late, limits, true);

@@ -103,7 +103,7 @@ const std::vector<Route>& routes() {
         {"GET", "/x/{id}/events", "html,json", Scope::read, false, get_events, "What happened since pair N: JSON, or a stream when text/event-stream is accepted", {{"since", "number of pairs already known"}}},
         {"GET", "/compare/{pair}", "page,json", Scope::read, false, get_compare, "Two experiments A...B side by side, with the difference of their environments", {}},
         {"GET", "/j", "page,json", Scope::read, false, get_journal, "Journal entries, newest first", {{"q", "words; rejected ideas are searched too"}, {"limit", "1 to 500, default 100"}}},
-        {"GET", "/j/{slug}", "html,json,md", Scope::read, false, get_entry, "One journal entry", {}},
+        {"GET", "/j/{slug}", "html,json,md,svg", Scope::read, false, get_entry, "One journal entry; .svg is its figure", {}},
         {"GET", "/tried", "page,json", Scope::read, false, get_tried, "Earlier attempts by flag, op or text", {{"q", "words"}}},
         {"GET", "/kernels", "page,json", Scope::read, false, get_kernels, "Op × variant: latest measured time, bandwidth, champion", {}},
         {"GET", "/hosts", "page,json", Scope::read, false, get_hosts, "Machines: fingerprint, own noise, detectable effect", {}},

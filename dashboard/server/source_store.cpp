@@ -62,7 +62,11 @@ std::optional<std::string> resolve(Link& link, const std::string& id) {
 std::optional<Record> record(Link& link, const std::string& id) {
     const auto name = resolve(link, id);
     if (!name) return std::nullopt;
-    return ask([&] { return link.store.load_record(*name); });
+    try {
+        return ask([&] { return link.store.load_record(*name); });
+    } catch (const Error& error) {  // what is stored cannot be read: our fault, not the reader's
+        throw Error(error.what(), kExitInternal);
+    }
 }
 
 // Slugs are <day>-<id>; the entry is rendered from the record, so it cannot differ from it.

@@ -266,6 +266,7 @@ json analysis_json(const Analysis& analysis) {
             {"aa_band", bounds_json(analysis.aa_band)},
             {"sigma_d", analysis.sigma_d},
             {"sigma0", analysis.sigma0},
+            {"contradiction", analysis.contradiction},
             {"prediction", analysis.prediction}};
 }
 

@@ -33,7 +33,7 @@ export function experimentLink(id, text) {
 // columns: [{head, cell(row), number?, class?}]; every cell carries its heading for narrow screens.
 export function table(columns, rows, options = {}) {
   const head = h('tr', null, columns.map((column) =>
-    h('th', { scope: 'col', class: column.number ? 'number' : null }, column.head)));
+    column.head ? h('th', { scope: 'col', class: column.number ? 'number' : null }, column.head) : h('td', null)));
   const body = rows.map((row) => h('tr', { class: options.rowClass?.(row) }, columns.map((column) =>
     h('td', { 'data-head': column.head, class: [column.number ? 'number' : '', column.class ?? ''].join(' ').trim() || null },
       column.cell(row)))));

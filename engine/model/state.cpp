@@ -12,6 +12,8 @@ void QuantizedVector::resize(std::int64_t n) {
     q8.resize(blocks * static_cast<std::size_t>(kActivationBlock));
     scale.resize(blocks);
     sum.resize(blocks);
+    low.resize(q8.size());
+    sum16.resize(blocks);
 }
 
 State make_state(const Config& c, std::int64_t context) {
@@ -70,7 +72,7 @@ std::int64_t state_bytes(const State& s) {
     }
     for (const auto* v :
          {&s.h, &s.q_a, &s.c, &s.q_nope, &s.attended, &s.values, &s.hidden, &s.expert_hidden}) {
-        bytes += v->f32.size() * sizeof(float) + v->q8.size() + v->scale.size() * 8;
+        bytes += v->f32.size() * sizeof(float) + 2 * v->q8.size() + v->scale.size() * 12;
     }
     return static_cast<std::int64_t>(bytes);
 }

@@ -17,9 +17,13 @@ struct QuantizedVector {
     std::vector<std::int8_t> q8;
     std::vector<float> scale;
     std::vector<std::int32_t> sum;
+    std::vector<std::int8_t> low;     // q16: the second byte
+    std::vector<std::int32_t> sum16;  // q16: of 256 * q8 + low
 
     void resize(std::int64_t n);
-    Activation view() const { return {f32.data(), q8.data(), scale.data(), sum.data()}; }
+    Activation view() const {
+        return {f32.data(), q8.data(), scale.data(), sum.data(), low.data(), sum16.data()};
+    }
 };
 
 struct State {

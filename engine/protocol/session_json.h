@@ -301,4 +301,35 @@ inline Reply reply_from_line(const std::string& line) {
     return message_from_line<Reply>(line, kReplyTypes);
 }
 
+// ---- single structs, for records and for callers that keep nlohmann::json values
+template <class T>
+concept Message = requires(T& value) {
+    fields(value, [](const char*, auto&, bool) {});
+};
+
+// Found by nlohmann-json: nlohmann::json(reply).
+template <Message T>
+void to_json(nlohmann::json& out, const T& value) {
+    out = nlohmann::json::parse(to_json(value).dump());
+}
+
+// A struct from its JSON form, strict; `what` opens the message of the Error.
+template <Message T>
+T strict_from_json(nlohmann::json json, const std::string& what) {
+    if (json.is_object()) json.erase("type");
+    try {
+        T value;
+        from_json(Json::parse(json.dump()), "", value);
+        return value;
+    } catch (const Error& error) {
+        throw Error(what + ": " + error.what());
+    }
+}
+
+// Found by nlohmann-json: json.get<Reply>().
+template <Message T>
+void from_json(const nlohmann::json& in, T& value) {
+    value = strict_from_json<T>(in, "message");
+}
+
 }  // namespace steady::protocol

@@ -96,11 +96,6 @@ void multiply_some(Arm& arm, std::span<const Product> products) {
     }
 }
 
-template <class Op>
-bool reads_q8(const Arm& arm) {
-    return arm.plan.variant<Op>().input == Input::q8;
-}
-
 }  // namespace
 
 Arm::Arm(const Config& model_config, ArmOptions arm_options, KernelPlan arm_plan,
@@ -120,36 +115,40 @@ void multiply(Arm& arm, std::span<const Product> products) {
     multiply_some(arm, products);
 }
 
-bool wants_q8(const Arm& arm, const Matrix& m) {
+Input input_of(const Arm& arm, const Matrix& m) {
     switch (m.type) {
         case Type::q4_0:
-            return reads_q8<Q4_0Matvec>(arm);
+            return arm.plan.variant<Q4_0Matvec>().input;
         case Type::q5_k:
-            return reads_q8<Q5_KMatvec>(arm);
+            return arm.plan.variant<Q5_KMatvec>().input;
         case Type::q6_k:
-            return reads_q8<Q6_KMatvec>(arm);
+            return arm.plan.variant<Q6_KMatvec>().input;
         case Type::q8_0:
-            return reads_q8<Q8_0Matvec>(arm);
+            return arm.plan.variant<Q8_0Matvec>().input;
         case Type::f32:
-            return reads_q8<F32Matvec>(arm);
+            return arm.plan.variant<F32Matvec>().input;
         default:
-            return reads_q8<OtherMatvec>(arm);
+            return arm.plan.variant<OtherMatvec>().input;
     }
 }
 
-void quantize(Arm& arm, QuantizedVector& x, std::int64_t first, std::int64_t n) {
-    const std::int64_t block = first / kActivationBlock;
-    call<QuantizeQ8>(arm, {{n},
-                           x.f32.data() + first,
-                           x.q8.data() + first,
-                           x.scale.data() + block,
-                           x.sum.data() + block});
-}
-
 void quantize_for(Arm& arm, QuantizedVector& x, std::int64_t n,
-                  std::initializer_list<const Matrix*> readers) {
+                  std::initializer_list<const Matrix*> readers, Input also) {
+    bool q8 = also == Input::q8;
+    bool q16 = also == Input::q16;
     for (const Matrix* reader : readers) {
-        if (reader->present() && wants_q8(arm, *reader)) return quantize(arm, x, 0, n);
+        if (!reader->present()) continue;
+        q8 = q8 || input_of(arm, *reader) == Input::q8;
+        q16 = q16 || input_of(arm, *reader) == Input::q16;
+    }
+    // Both forms have the same q8 values and scales but for the rounding of exact halves; the finer
+    // one goes last, since its second byte must fit its first.
+    if (q8) {
+        call<QuantizeQ8>(arm, {{n}, x.f32.data(), x.q8.data(), x.scale.data(), x.sum.data()});
+    }
+    if (q16) {
+        call<QuantizeQ16>(
+            arm, {{n}, x.f32.data(), x.q8.data(), x.scale.data(), x.low.data(), x.sum16.data()});
     }
 }
 

@@ -121,12 +121,12 @@ struct Product {
 void multiply(Arm& arm, std::span<const Product> products);
 inline void multiply(Arm& arm, const Product& product) { multiply(arm, {&product, 1}); }
 
-// Does this arm read x in its 8-bit form when it multiplies m?
-bool wants_q8(const Arm& arm, const Matrix& m);
+// The form in which this arm's kernel for m reads x.
+Input input_of(const Arm& arm, const Matrix& m);
 
-// Fills the 8-bit form of the first n values of x, if one of the matrices wants it.
+// Fills the quantised forms of the first n values of x that the readers want: matrices, and on
+// request an op's variant by its input.
 void quantize_for(Arm& arm, QuantizedVector& x, std::int64_t n,
-                  std::initializer_list<const Matrix*> readers);
-void quantize(Arm& arm, QuantizedVector& x, std::int64_t first, std::int64_t n);
+                  std::initializer_list<const Matrix*> readers, Input also = Input::f32);
 
 }  // namespace steady

@@ -22,6 +22,7 @@
 #include "kernels/q5_k_matvec/op.h"
 #include "kernels/q6_k_matvec/op.h"
 #include "kernels/q8_0_matvec/op.h"
+#include "kernels/quantize_q16/op.h"
 #include "kernels/quantize_q8/op.h"
 #include "kernels/rms_norm/op.h"
 #include "kernels/rope/op.h"
@@ -37,9 +38,9 @@ struct OpList {
 };
 
 // Every op that the forward calls.
-using EngineOps =
-    OpList<Q4_0Matvec, Q5_KMatvec, Q6_KMatvec, Q8_0Matvec, F32Matvec, OtherMatvec, Q4_0Experts,
-           QuantizeQ8, DequantizeRow, RmsNorm, Rope, Swiglu, Add, MlaAttention, MoeRouter>;
+using EngineOps = OpList<Q4_0Matvec, Q5_KMatvec, Q6_KMatvec, Q8_0Matvec, F32Matvec, OtherMatvec,
+                         Q4_0Experts, QuantizeQ8, QuantizeQ16, DequantizeRow, RmsNorm, Rope, Swiglu,
+                         Add, MlaAttention, MoeRouter>;
 
 enum class Reason { flag, champion, reference };
 std::string_view reason_name(Reason reason);

@@ -215,6 +215,20 @@ void quantize_plain(const float* x, std::int64_t n, std::int8_t* q8, float* scal
     }
 }
 
+void refine_plain(const float* x, std::int64_t n, const std::int8_t* q8, const float* scale,
+                  std::int8_t* low, std::int32_t* sum16) {
+    for (std::int64_t b = 0; b < n / kActivationBlock; ++b) {
+        std::int32_t sum = 0;
+        for (std::int64_t i = b * kActivationBlock; i < (b + 1) * kActivationBlock; ++i) {
+            const float rest = scale[b] > 0 ? x[i] / scale[b] - static_cast<float>(q8[i]) : 0.0F;
+            const float step = std::nearbyint(rest * 256.0F);
+            low[i] = static_cast<std::int8_t>(std::clamp(step, -128.0F, 127.0F));
+            sum += 256 * q8[i] + low[i];
+        }
+        sum16[b] = sum;
+    }
+}
+
 Activation add_activation(CaseMemory& memory, Random& random, std::int64_t n) {
     float* f32 = memory.add<float>(Role::input, n);
     fill_activations(random, f32, n);
@@ -223,16 +237,22 @@ Activation add_activation(CaseMemory& memory, Random& random, std::int64_t n) {
     auto* scale = memory.add<float>(Role::input, n_blocks);
     auto* sum = memory.add<std::int32_t>(Role::input, n_blocks);
     quantize_plain(f32, n_blocks * kActivationBlock, q8, scale, sum);
-    return {f32, q8, scale, sum};
+    auto* low = memory.add<std::int8_t>(Role::input, n_blocks * kActivationBlock);
+    auto* sum16 = memory.add<std::int32_t>(Role::input, n_blocks);
+    refine_plain(f32, n_blocks * kActivationBlock, q8, scale, low, sum16);
+    return {f32, q8, scale, sum, low, sum16};
 }
 
 std::vector<double> values_of(const Activation& x, std::int64_t n, Input input) {
     std::vector<double> values(static_cast<std::size_t>(n));
     for (std::int64_t i = 0; i < n; ++i) {
-        values[static_cast<std::size_t>(i)] =
-            input == Input::f32 ? static_cast<double>(x.f32[i])
-                                : static_cast<double>(x.q8[i]) *
-                                      static_cast<double>(x.q8_scale[i / kActivationBlock]);
+        double& value = values[static_cast<std::size_t>(i)];
+        if (input == Input::f32) {
+            value = static_cast<double>(x.f32[i]);
+            continue;
+        }
+        const double low = input == Input::q16 ? x.q8_low[i] / 256.0 : 0.0;
+        value = (x.q8[i] + low) * static_cast<double>(x.q8_scale[i / kActivationBlock]);
     }
     return values;
 }

@@ -109,7 +109,11 @@ void fill_activations(Random& random, float* x, std::int64_t n);
 void quantize_plain(const float* x, std::int64_t n, std::int8_t* q8, float* scale,
                     std::int32_t* sum);
 
-// Adds an activation of n values to a case, both forms filled.
+// The second bytes of the q16 form, for a q8 form that is there already, and the blocks' sums.
+void refine_plain(const float* x, std::int64_t n, const std::int8_t* q8, const float* scale,
+                  std::int8_t* low, std::int32_t* sum16);
+
+// Adds an activation of n values to a case, all forms filled.
 Activation add_activation(CaseMemory& memory, Random& random, std::int64_t n);
 
 // The activation as the given input form stands for it, in double.

@@ -54,7 +54,7 @@ DotExpectation expect_dot(Type type, const std::byte* row, const double* x, std:
             magnitude += (std::fabs(w - offset[i]) + std::fabs(offset[i])) * std::fabs(x[c + i]);
         }
     }
-    const std::int64_t additions = input == Input::q8 ? cols / 32 : cols / 8;
+    const std::int64_t additions = input != Input::f32 ? cols / 32 : cols / 8;
     const double k = static_cast<double>(additions + 12) * kUnit;
     return {value, k / (1 - k) * magnitude};
 }

@@ -32,8 +32,11 @@ double worst_hidden_f32(const Case<Q4_0Experts>& made) {
     return worst_ratio(made.args.hidden, made.expected, made.bound);
 }
 
-// Half a step of the block's scale may be lost, the scale being the right one.
-double worst_hidden_q8(const Case<Q4_0Experts>& made) {
+// Half a step of the block's scale may be lost, or a 256th of it with a second byte (a half rounded
+// up saturates), the scale being the right one.
+double worst_hidden_quantised(const Case<Q4_0Experts>& made) {
+    const bool two_bytes = made.input == Input::q16;
+    const double step = two_bytes ? 1.01 / 256 : 0.5001;
     double worst = 0;
     for (std::size_t b = 0; b < made.expected.size() / 32; ++b) {
         const double scale = static_cast<double>(made.args.hidden_scale[b]);
@@ -41,11 +44,13 @@ double worst_hidden_q8(const Case<Q4_0Experts>& made) {
         double slack = 0;
         std::int32_t sum = 0;
         for (std::size_t i = b * 32; i < b * 32 + 32; ++i) {
-            const double error = std::fabs(made.args.hidden_q8[i] * scale - made.expected[i]);
-            worst = std::max(worst, over(error, made.bound[i] * 2 + 0.5001 * scale));
+            const int low = two_bytes ? made.args.hidden_low[i] : 0;
+            const double value = (made.args.hidden_q8[i] + low / 256.0) * scale;
+            const double error = std::fabs(value - made.expected[i]);
+            worst = std::max(worst, over(error, made.bound[i] * 2 + step * scale));
             largest = std::max(largest, std::fabs(made.expected[i]));
             slack = std::max(slack, made.bound[i]);
-            sum += made.args.hidden_q8[i];
+            sum += two_bytes ? 256 * made.args.hidden_q8[i] + low : made.args.hidden_q8[i];
         }
         const double scale_bound = (slack + 4 * kUnit * largest) / 127;
         worst = std::max(worst, over(std::fabs(scale - largest / 127), scale_bound));
@@ -57,7 +62,8 @@ double worst_hidden_q8(const Case<Q4_0Experts>& made) {
 double worst_down(const Case<Q4_0Experts>& made) {
     const Q4_0Experts::Args& args = made.args;
     const ExpertsShape& shape = args.shape;
-    const Activation hidden{args.hidden, args.hidden_q8, args.hidden_scale, args.hidden_sum};
+    const Activation hidden{args.hidden,     args.hidden_q8,  args.hidden_scale,
+                            args.hidden_sum, args.hidden_low, args.hidden_sum};
     const std::vector<double> values = values_of(hidden, shape.n_used * shape.hidden, made.input);
     const std::int64_t stride = row_bytes(Type::q4_0, shape.hidden);
     double worst = 0;
@@ -156,14 +162,15 @@ Case<Q4_0Experts> Q4_0Experts::make_case(const Shape& shape, Random& random, Inp
     made.args.hidden_q8 = made.memory.add<std::int8_t>(Role::scratch, n_hidden);
     made.args.hidden_scale = made.memory.add<float>(Role::scratch, n_hidden / 32);
     made.args.hidden_sum = made.memory.add<std::int32_t>(Role::scratch, n_hidden / 32);
+    made.args.hidden_low = made.memory.add<std::int8_t>(Role::scratch, n_hidden);
     made.args.y = made.memory.add<float>(Role::output, shape.cols);
     expect_hidden(made, input);
     return made;
 }
 
 double Q4_0Experts::worst_error(const Case<Q4_0Experts>& test_case) {
-    const double hidden =
-        test_case.input == Input::f32 ? worst_hidden_f32(test_case) : worst_hidden_q8(test_case);
+    const double hidden = test_case.input == Input::f32 ? worst_hidden_f32(test_case)
+                                                        : worst_hidden_quantised(test_case);
     return hidden <= 1 ? std::max(hidden, worst_down(test_case)) : hidden;
 }
 

@@ -50,6 +50,8 @@ struct Q4_0Experts {
         float* hidden_scale = nullptr;       // [n_used][hidden / 32]
         std::int32_t* hidden_sum = nullptr;  // [n_used][hidden / 32]
         float* y = nullptr;                  // [cols], overwritten
+        std::int8_t* hidden_low = nullptr;   // [n_used][hidden]: q16 variants; hidden_sum is then
+                                             // of 256 * q8 + low
     };
     using Run = void (*)(const Args&, Range) noexcept;
 
@@ -59,7 +61,7 @@ struct Q4_0Experts {
     }
 
     // Phase 0, row e·hidden + j: hidden[e][j] = silu(gate_e[j]·x) · (up_e[j]·x), and its q8 form
-    //          for variants with q8 input (their granule is a multiple of 32).
+    //          for variants with q8 or q16 input (their granule is a multiple of 32).
     // Phase 1, row c: y[c] = Σ_e weights[e] · (down_e[c] · hidden[e])
     static std::int64_t rows(const Shape& shape, int phase) {
         return phase == 0 ? shape.n_used * shape.hidden : shape.cols;

@@ -79,12 +79,12 @@ int run_list(const Options& options) {
             variants.push_back({{"name", variant->name},
                                 {"needs", cpu::names(variant->needs)},
                                 {"missing", missing},
-                                {"input", variant->input == Input::q8 ? "q8" : "f32"},
+                                {"input", input_name(variant->input)},
                                 {"layout", variant->layout},
                                 {"granule", variant->granule == kWhole ? 0 : variant->granule}});
             if (options.json) continue;
             fmt::print("  {:<28} {:<4} {:<8} {}\n", variant->name,
-                       variant->input == Input::q8 ? "q8" : "f32", variant->layout,
+                       input_name(variant->input), variant->layout,
                        missing.empty() ? "" : "needs " + missing + ", which this CPU lacks");
         }
         ops.push_back(

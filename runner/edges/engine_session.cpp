@@ -27,7 +27,7 @@ nlohmann::json EngineSession::ask(const std::string& verb, const nlohmann::json&
                                   double timeout_s) {
     nlohmann::json message = request;
     const std::string nonce = random_hex(8);
-    message["do"] = verb;
+    message["type"] = verb;
     message["nonce"] = nonce;
     if (!child_.write_line(
             message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))) {
@@ -51,7 +51,7 @@ nlohmann::json EngineSession::ask(const std::string& verb, const nlohmann::json&
 }
 
 void EngineSession::quit() {
-    child_.write_line(nlohmann::json{{"do", "quit"}, {"nonce", "quit"}}.dump());
+    child_.write_line(nlohmann::json{{"type", "quit"}, {"nonce", "quit"}}.dump());
     const ChildEnd end = child_.finish(kQuitTimeout_s);
     if (!end.ok()) throw SessionFailure(end.outcome(), end.describe());
 }

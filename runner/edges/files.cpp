@@ -6,6 +6,7 @@
 #include <openssl/evp.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <array>
@@ -87,6 +88,14 @@ std::string state_dir() {
     if (const auto home = environment("HOME"); !home.empty()) return home + "/.local/state/steady";
     throw Error{
         "no place for Steady's state: HOME is not set; set STEADY_STATE_DIR to a directory"};
+}
+
+std::string scratch_dir() {
+    struct statvfs info {};
+    const bool roomy =
+        ::statvfs("/dev/shm", &info) == 0 &&
+        static_cast<double>(info.f_bavail) * static_cast<double>(info.f_frsize) > 1e9;
+    return roomy && ::access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";
 }
 
 std::string self_exe_dir() {

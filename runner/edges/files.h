@@ -35,6 +35,9 @@ private:
 // ~/.local/state/steady. Not created here.
 std::string state_dir();
 
+// For what need not outlive the machine: /dev/shm where it has a gigabyte to spare, else /tmp.
+std::string scratch_dir();
+
 // The directory of the running executable, where steady-engine and steady-kernels lie as well.
 std::string self_exe_dir();
 

@@ -38,7 +38,7 @@ struct FaultReport {
     std::string json() const;
 };
 
-// Needs PostgreSQL's programs; makes its own cluster under /tmp and removes it.
+// Needs PostgreSQL's programs; makes its own cluster under scratch_dir() and removes it.
 FaultReport run_fault_drill(const FaultOptions& options);
 
 }  // namespace steady

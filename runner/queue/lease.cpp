@@ -48,6 +48,7 @@ double LeaseKeeper::seconds_left() const {
 void LeaseKeeper::renew_once(Store& store) {
     const double began = boottime_s();
     try {
+        failpoint("renewing");
         const bool please_stop = store.renew(lease_, times_.lease_s);
         failpoint("renewed");
         last_good_s_ = began;

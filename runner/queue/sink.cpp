@@ -26,6 +26,7 @@ void LeasedSink::put_pair(const Pair& pair) {
     store_.put_pair(lease_, pair, next_coins);
     failpoint("pair_stored");
     spool_.mark_stored(number);
+    failpoint("marked");
 }
 
 void LeasedSink::put(const std::string& kind, const std::string& json) {

@@ -109,6 +109,7 @@ void Spool::append(const std::string& line) {
 }
 
 int Spool::add(const Pair& pair, const std::string& next_coins) {
+    failpoint("spooling");
     append(pair_json(pair, next_coins).dump());
     failpoint("spooled");
     return n_++;

@@ -2,6 +2,7 @@
 // worker knows the order of what is left.
 #include "runner/queue/submit.h"
 
+#include "runner/edges/failpoint.h"
 #include "runner/edges/files.h"
 #include "runner/pipeline/plan.h"
 #include "runner/pipeline/schedule.h"
@@ -17,7 +18,10 @@ Submitted submit_experiment(Store& store, const Spec& spec, const SubmitOptions&
     submission.fresh_rerun = options.fresh_rerun;
     submission.priority = options.priority;
     submission.need_tags = options.need_tags;
-    return store.submit(submission);
+    failpoint("submitting");
+    Submitted submitted = store.submit(submission);
+    failpoint("submitted");
+    return submitted;
 }
 
 }  // namespace steady

@@ -31,7 +31,9 @@ std::string disk_trouble(const std::string& directory) {
 }  // namespace
 
 void Job::put_fingerprint(const Fingerprint& fingerprint) const {
+    failpoint("before_fingerprint");
     const auto differing = store->put_fingerprint(lease, fingerprint);
+    failpoint("fingerprint_stored");
     if (differing.empty()) return;
     throw HostChanged{
         fmt::format("the host changed since this experiment began ({}): its pairs cannot be mixed; "
@@ -66,20 +68,25 @@ bool Worker::shutting_down() const {
 // Settles what a predecessor on this host left. The host lock is held.
 void Worker::greet() {
     host_ = store_.register_host(options_.host, options_.tags);
+    failpoint("registered");
     if (const int n = replay_spools(options_.spool_dir, store_); n > 0) {
         say(fmt::format("{} measured pairs of an earlier worker were still accepted", n));
     }
+    failpoint("replayed");
     failpoint("before_reclaim");
     if (const int n = store_.reclaim(host_, worker_); n > 0) {
         say(fmt::format("took back {} job that an earlier worker on this host left", n));
     }
+    failpoint("reclaimed");
 }
 
 Worked Worker::work_one(const RunJob& run, std::optional<std::int64_t> only_job) {
     store_.connection().set_patience(options_.times.fence_s);
     store_.rescue();
+    failpoint("rescued");
     const auto lock = HostLock::acquire(options_.host_lock_wait_s, options_.host_lock_path);
     if (!lock) return {WorkEnd::host_busy, "", "another benchmark runs on this machine"};
+    failpoint("locked");
     make_directories(options_.spool_dir);
     if (const auto trouble = disk_trouble(options_.spool_dir); !trouble.empty()) {
         return {WorkEnd::nothing, "", trouble};
@@ -100,6 +107,7 @@ Worked Worker::run_claimed(const Lease& lease, double claimed_at_s, int lock_fd,
                        options_.shutdown);
     try {
         Spool spool(options_.spool_dir, lease);
+        failpoint("spool_opened");
         Job job;
         job.record = store_.load_record(lease.id);
         failpoint("loaded");
@@ -126,6 +134,7 @@ Worked Worker::run_claimed(const Lease& lease, double claimed_at_s, int lock_fd,
         store_.finish(lease, result.verdict, result.reason, result.analysis_json, result.sentence);
         failpoint("finished");
         spool.remove();
+        failpoint("spool_removed");
         return {WorkEnd::decided, lease.id, ""};
     } catch (const Error& error) {
         return end_with_error(lease, keeper, error);

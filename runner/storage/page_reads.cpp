@@ -164,8 +164,8 @@ void add_kernels(const Profile& profile, std::set<std::string>& seen, std::vecto
 }  // namespace
 
 ListPage list(Transaction& transaction, const ListQuery& query) {
-    static const std::string statement =
-        std::string("select ") + sql::kPageColumns + sql::kPageTables + sql::kPageFilters;
+    static const std::string statement = std::string(sql::kPagePicked) + "select " +
+                                         sql::kPageColumns + sql::kPageTables + sql::kPageOrder;
     ListPage page;
     const std::string words = search_words(query.text);
     for (const auto& row :
@@ -181,8 +181,9 @@ ListPage list(Transaction& transaction, const ListQuery& query) {
 }
 
 std::vector<ListRow> journal(Transaction& transaction, const std::string& words, int limit) {
-    static const std::string statement =
-        std::string("select ") + sql::kPageColumns + sql::kPageTables + sql::kPageJournal;
+    static const std::string statement = std::string(sql::kPageDecided) + "select " +
+                                         sql::kPageColumns + sql::kPageTables +
+                                         sql::kPageNewestFirst;
     std::vector<ListRow> out;
     for (const auto& row : transaction.exec_params(statement, search_words(words), limit)) {
         out.push_back(list_row(row));

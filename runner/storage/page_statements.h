@@ -9,28 +9,36 @@ namespace steady::sql {
 
 inline constexpr const char* kPageColumns =
     "e.exp_id, e.name, e.spec ->> 'owner', e.spec #>> '{hypothesis,claim}', "
-    "e.spec #>> '{subject,model}', j.state, v.outcome, v.reason, v.analysis ->> 'sentence', "
-    "v.analysis ->> 'metric', coalesce(h.name, p.name), v.analysis ->> 'prediction', "
-    "v.analysis ->> 'effect', v.analysis -> 'interval', v.analysis ->> 'pairs', "
+    "e.spec #>> '{subject,model}', j.state, v.outcome, v.reason, a.sentence, "
+    "a.metric, coalesce(h.name, p.name), a.prediction, a.effect, a.interval, a.pairs, "
     "e.spec #>> '{schedule,pairs,max}', " STEADY_ISO("e.submitted_at") ", " STEADY_ISO("v.at") ", "
     "j.note, (select body from steady.journal b where b.job_id = j.job_id and b.kind = 'path') ";
 
 inline constexpr const char* kPageTables =
     "from steady.experiment e join steady.job j using (exp_id) "
     "left join steady.verdict v using (job_id) left join steady.host h on h.host_id = j.host_id "
-    "left join steady.host p on p.host_id = j.pin_host ";
+    "left join steady.host p on p.host_id = j.pin_host "
+    // One pass over the document instead of one per field.
+    "left join lateral jsonb_to_record(v.analysis) as a(sentence text, metric text, "
+    "prediction text, effect text, interval jsonb, pairs text) on true ";
 
-inline constexpr const char* kPageFilters =
+// Which rows, before anything is read out of their documents.
+inline constexpr const char* kPagePicked =
+    "with picked as (select e.exp_id from steady.experiment e join steady.job j using (exp_id) "
+    "left join steady.verdict v using (job_id) left join steady.host h on h.host_id = j.host_id "
+    "left join steady.host p on p.host_id = j.pin_host "
     "where ($1 = '' or v.outcome = $1) and ($2 = '' or j.state::text = $2) "
     "and ($3 = '' or e.spec ->> 'owner' = $3) and ($4 = '' or v.analysis ->> 'metric' = $4) "
     "and ($5 = '' or coalesce(h.name, p.name) = $5) "
-    "and ($6 = '' or to_tsvector('simple', e.spec_text) @@ to_tsquery('simple', $6)) "
-    "and ($7 = 0 or e.exp_id < $7) order by e.exp_id desc limit $8";
+    "and ($6 = '' or e.words @@ to_tsquery('simple', $6)) "
+    "and ($7 = 0 or e.exp_id < $7) order by e.exp_id desc limit $8) ";
+inline constexpr const char* kPageOrder = "join picked using (exp_id) order by e.exp_id desc";
 
-inline constexpr const char* kPageJournal =
-    "where v.job_id is not null "
-    "and ($1 = '' or to_tsvector('simple', e.spec_text) @@ to_tsquery('simple', $1)) "
-    "order by v.at desc limit $2";
+inline constexpr const char* kPageDecided =
+    "with picked as (select e.exp_id from steady.verdict v join steady.job j using (job_id) "
+    "join steady.experiment e using (exp_id) "
+    "where ($1 = '' or e.words @@ to_tsquery('simple', $1)) order by v.at desc limit $2) ";
+inline constexpr const char* kPageNewestFirst = "join picked using (exp_id) order by v.at desc";
 
 inline constexpr const char* kPageQueue =
     "select e.name, e.spec ->> 'owner', e.spec #>> '{hypothesis,claim}', j.state, h.name, "
@@ -70,7 +78,7 @@ inline constexpr const char* kPageProfiles =
     "and a.kind = 'applied' order by a.epoch desc limit 1) "
     "from steady.evidence b join steady.job j using (job_id) join steady.experiment e using (exp_id) "
     "left join steady.host h on h.host_id = j.pin_host "
-    "where b.kind = 'profile' order by b.job_id desc limit 200";
+    "where b.kind = 'profile' order by b.job_id desc limit 80";
 
 inline constexpr const char* kPageAccepted =
     "select e.name, k.key, k.value from steady.verdict v join steady.job j using (job_id) "
@@ -80,12 +88,11 @@ inline constexpr const char* kPageAccepted =
 
 inline constexpr const char* kPageOwners =
     "select e.spec ->> 'owner' as owner, count(*), count(*) filter (where v.outcome = 'accept'), "
-    "count(*) filter (where v.outcome = 'reject'), "
-    "count(*) filter (where v.analysis ->> 'prediction' = 'inside'), "
-    "count(*) filter (where v.analysis ->> 'prediction' = 'above'), "
-    "count(*) filter (where v.analysis ->> 'prediction' = 'below') "
-    "from (select * from steady.experiment order by exp_id desc limit 5000) e "
+    "count(*) filter (where v.outcome = 'reject'), count(*) filter (where a.prediction = 'inside'), "
+    "count(*) filter (where a.prediction = 'above'), count(*) filter (where a.prediction = 'below') "
+    "from (select exp_id, spec from steady.experiment order by exp_id desc limit 2000) e "
     "join steady.job j using (exp_id) left join steady.verdict v using (job_id) "
+    "left join lateral jsonb_to_record(v.analysis) as a(prediction text) on true "
     "group by 1 order by 2 desc limit 200";
 
 inline constexpr const char* kPageDepth =

@@ -203,6 +203,9 @@ Analysis outcome(const Spec& spec, double truth, int n_pairs, std::mt19937_64& r
         fmt::format("B is {:.1f} % {} than A in decode_tps, after {} pairs.",
                     std::fabs(100 * *out.effect), *out.effect < 0 ? "slower" : "faster", n_pairs);
     add_gates(out, spec, middle, half, gate, random);
+    if (middle + half < 0) {
+        out.contradiction = fmt::format("micro +41.9 %, model −{:.1f} %", -100 * *out.effect);
+    }
     add_checks(out, spec);
     return out;
 }

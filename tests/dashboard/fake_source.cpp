@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "runner/edges/files.h"
+#include "runner/pipeline/spec.h"
 #include "tests/support/sample_record.h"
 
 namespace steady::web {

@@ -7,7 +7,7 @@
 #include <pqxx/pqxx>
 
 #include "dashboard/server/source_store.h"
-#include "runner/edges/files.h"
+#include "runner/pipeline/spec.h"
 #include "runner/storage/seed_records.h"
 #include "runner/storage/store.h"
 #include "tests/dashboard/fake_source.h"

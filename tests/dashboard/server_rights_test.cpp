@@ -68,7 +68,9 @@ TEST(Rights, EveryRouteWithEveryRole) {
                 EXPECT_EQ(!refused, shell || allowed(route.scope, role, closed))
                     << route.method << " " << route.pattern << " as '" << role << "' closed "
                     << closed << ": " << status;
-                if (refused) EXPECT_EQ(status, role.empty() || role == "wrong" ? 401 : 403);
+                if (refused) {
+                    EXPECT_EQ(status, role.empty() || role == "wrong" ? 401 : 403);
+                }
                 ++checked;
             }
         }

@@ -3,6 +3,7 @@
 
 #include "engine/gguf/writer.h"
 #include "engine/text/byte_alphabet.h"
+#include "engine/text/special.h"
 #include "engine/text/tokenizer.h"
 #include "tests/support/gguf_bytes.h"
 
@@ -58,6 +59,25 @@ TEST(Vocabulary, IsAcceptedWhole) {
     // The result of the merge "a b" is no token: its bytes are.
     const Tokenizer tokenizer = Tokenizer::load(Vocabulary().file());
     EXPECT_EQ(tokenizer.encode("ab"), (std::vector<std::int32_t>{'a', 'b'}));
+}
+
+TEST(Vocabulary, GivesLongerSpecialTokensTheirBytesFirst) {
+    SpecialTokens special;
+    special.add("ab", 1, true);
+    special.add("bcd", 2, true);
+    special.add("aa", 3, false);
+    const auto tokens = [&](const char* text, bool controls) {
+        std::vector<std::pair<std::size_t, std::int32_t>> found;
+        for (const SpecialMatch& match : special.find(text, controls)) {
+            found.emplace_back(match.begin, match.token);
+        }
+        return found;
+    };
+    using Found = std::vector<std::pair<std::size_t, std::int32_t>>;
+    EXPECT_EQ(tokens("abcd", true), (Found{{1, 2}}));
+    EXPECT_EQ(tokens("abcabcdab", true), (Found{{0, 1}, {4, 2}, {7, 1}}));
+    EXPECT_EQ(tokens("aaab", true), (Found{{0, 3}, {2, 1}}));
+    EXPECT_EQ(tokens("aaab", false), (Found{{0, 3}}));
 }
 
 TEST(Vocabulary, RefusesOtherModelsAndPretokenizers) {

@@ -29,7 +29,7 @@ using std::chrono::milliseconds;
 
 class Cluster : public ::testing::Test {
 protected:
-    Cluster() : base_("/tmp/steady-test-" + random_hex(6)) {}
+    Cluster() : base_(scratch_dir() + "/steady-test-" + random_hex(6)) {}
     ~Cluster() override {
         stop();
         std::error_code error;

@@ -71,7 +71,7 @@ protected:
     }
 
     ThrowawayDatabase database_;
-    std::string folder_ = "/tmp/steady-queue-" + random_hex(6);
+    std::string folder_ = scratch_dir() + "/steady-queue-" + random_hex(6);
     Store store_{{.url = database_.url(), .client = "test", .patience_s = 60}};
     int measured_ = 0;
 };

@@ -107,7 +107,7 @@ int main(int argc, char** argv) {
     json opened;
     for (std::string line; std::getline(std::cin, line);) {
         const json request = json::parse(line);
-        const std::string verb = request["do"];
+        const std::string verb = request["type"];
         if (verb == "quit") return how == "bad-end" ? 9 : 0;
         if (verb == "open") {
             opened = request;

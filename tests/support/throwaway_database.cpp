@@ -19,7 +19,7 @@ namespace steady {
 namespace {
 
 struct TestCluster {
-    std::string base = "/tmp/steady-test-" + random_hex(6);
+    std::string base = scratch_dir() + "/steady-test-" + random_hex(6);
     std::string url;
 
     TestCluster() {

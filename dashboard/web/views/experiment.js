@@ -12,13 +12,9 @@ const STOPS = { early_e: 'Stopped early: the evidence had reached its bound.', c
 const OUTCOMES = { pass: '✓', fail: '✕', open: '~', advice: 'i', skipped: '–', planned: '…', pending: '…' };
 
 // Levels that contradict each other are the reason why only the model decides: said aloud.
-function contradiction(gates) {
-  const sure = (gate) => gate.interval && ((gate.interval[0] ?? -1) > 0 || (gate.interval[1] ?? 1) < 0);
-  const low = gates.find((gate) => (gate.level === 'micro' || gate.level === 'block') && sure(gate));
-  const model = gates.find((gate) => gate.level === 'model' && gate.role === 'decides' && sure(gate));
-  if (!low || !model || Math.sign(low.effect) === Math.sign(model.effect)) return null;
-  return h('p', { class: 'contradiction', role: 'note' }, 'The levels contradict each other: ',
-    h('strong', null, `${low.level} ${percent(low.effect, 1)}, model ${percent(model.effect, 1)}`), '. Only the model decides.');
+function contradiction(result) {
+  if (!result.contradiction) return null;
+  return h('p', { class: 'contradiction', role: 'note' }, 'The levels contradict each other: ', h('strong', null, result.contradiction), '. Only the model decides.');
 }
 
 function cancelButton(data) {
@@ -58,7 +54,7 @@ function verdictHead(data) {
       result ? h('div', { class: 'headline' }, effect(result)) : null),
     h('h1', null, data.spec.hypothesis?.claim ?? data.id),
     result?.sentence ? h('p', { class: 'lead' }, result.sentence) : null,
-    result ? contradiction(result.gates) : progressBar(data.pairs_done, data.pairs_max, 'pairs measured'),
+    result ? contradiction(result) : progressBar(data.pairs_done, data.pairs_max, 'pairs measured'),
     data.note ? h('p', { class: 'note' }, data.note) : null,
     h('p', { class: 'dim' }, meta.map((one, i) => [i ? ' · ' : '', one])),
     actions(data));
@@ -157,7 +153,7 @@ function attempts(data) {
       { head: 'No', number: true, cell: (row) => row.epoch }, { head: 'Machine', cell: (row) => row.host },
       { head: 'Began', class: 'dim', cell: (row) => time(row.began) }, { head: 'Ended', class: 'dim', cell: (row) => (row.ended ? time(row.ended) : '–') },
       { head: 'How', cell: (row) => row.how || 'running' },
-    ], data.attempts, { label: 'Attempts' }) : empty('Not begun.'),
+    ], data.attempts, { label: 'Attempts in order' }) : empty('Not begun.'),
     earlier.length ? h('p', null, 'Asked before: ', earlier.map((id, i) => [i ? ', ' : '', experimentLink(id), ' (', h('a', { href: `/compare/${id}...${data.id}` }, 'compare'), ')'])) :
       h('p', { class: 'dim' }, 'This question was not asked before.'),
     data.spec.retry_if ? h('p', null, 'Worth another try when ', data.spec.retry_if, '.') : null);

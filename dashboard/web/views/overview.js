@@ -72,10 +72,10 @@ function verdictTable(rows) {
     { head: 'Verdict', cell: (row) => [badge(row.verdict, row.state), row.reason ? h('span', { class: 'reason' }, words(row.reason)) : null] },
     { head: 'Question', class: 'wide', cell: (row) => [h('div', { class: 'claim' }, experimentLink(row.id, row.claim || row.id)),
       h('div', { class: 'dim small' }, row.id, ' · ', row.owner)] },
-    { head: 'Effect', number: true, cell: (row) => effect(row) },
-    { head: percent(-scale, 0) + ' … ' + percent(scale, 0), cell: (row) => intervalBar(row, scale) },
-    { head: 'Metric', cell: (row) => h('code', null, row.metric || '\u2013') },
-    { head: 'Machine', class: 'dim nowrap', cell: (row) => row.host || '\u2013' },
+    { head: 'Effect', number: true, cell: (row) => (Number.isFinite(row.effect) ? effect(row) : null) },
+    { head: percent(-scale, 0) + ' … ' + percent(scale, 0), cell: (row) => (Number.isFinite(row.effect) ? intervalBar(row, scale) : null) },
+    { head: 'Metric', cell: (row) => (row.metric ? h('code', null, row.metric) : null) },
+    { head: 'Machine', class: 'dim nowrap', cell: (row) => row.host },
     { head: 'Decided', class: 'dim nowrap', cell: (row) => time(row.decided_at || row.submitted_at) },
   ], rows, { class: 'verdicts', label: 'Experiments, newest first', focusable: false });
 }

@@ -8,14 +8,7 @@ namespace steady {
 void moe_fused(Arm& arm, const Block& b) {
     State& s = arm.state;
     const Config& c = arm.config;
-    route_and_open_shared(arm, b);
-    if (arm.plan.variant<Q4_0Experts>().input == Input::q8) {
-        // Only when no matrix before has asked for the same form already.
-        const bool done =
-            wants_q8(arm, b.ffn_gate_inp) ||
-            (b.ffn_gate.present() && (wants_q8(arm, b.ffn_gate) || wants_q8(arm, b.ffn_up)));
-        if (!done) quantize(arm, s.h, 0, c.dim);
-    }
+    route_and_open_shared(arm, b, arm.plan.variant<Q4_0Experts>().input);
     launch<Q4_0Experts>(arm, {{c.n_experts, c.n_experts_used, c.dim, c.expert_ff},
                               b.ffn_gate_exps.data,
                               b.ffn_up_exps.data,
@@ -27,7 +20,8 @@ void moe_fused(Arm& arm, const Block& b) {
                               s.expert_hidden.q8.data(),
                               s.expert_hidden.scale.data(),
                               s.expert_hidden.sum.data(),
-                              s.routed.data()});
+                              s.routed.data(),
+                              s.expert_hidden.low.data()});
     if (b.ffn_down.present()) multiply(arm, {&b.ffn_down, s.hidden.view(), s.ffn_out.data()});
     sum_experts(arm, b);
 }

@@ -10,8 +10,10 @@ namespace steady {
 void moe_unfused(Arm& arm, const Block& b) {
     State& s = arm.state;
     const Config& c = arm.config;
-    route_and_open_shared(arm, b);
-    quantize_for(arm, s.h, c.dim, {&b.ffn_gate_exps, &b.ffn_up_exps});
+    route_and_open_shared(arm, b, input_of(arm, b.ffn_gate_exps));
+    if (input_of(arm, b.ffn_up_exps) != input_of(arm, b.ffn_gate_exps)) {
+        quantize_for(arm, s.h, c.dim, {&b.ffn_up_exps});
+    }
     std::fill(s.routed.begin(), s.routed.end(), 0.0F);
     for (std::int64_t e = 0; e < c.n_experts_used; ++e) {
         const std::int64_t id = s.expert_ids[static_cast<std::size_t>(e)];

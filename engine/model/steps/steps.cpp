@@ -19,10 +19,10 @@ constexpr MlaAlternative kMla[] = {{"absorbed", mla_absorbed, false},
 std::span<const MoeAlternative> moe_alternatives() { return kMoe; }
 std::span<const MlaAlternative> mla_alternatives() { return kMla; }
 
-void route_and_open_shared(Arm& arm, const Block& b) {
+void route_and_open_shared(Arm& arm, const Block& b, Input experts) {
     State& s = arm.state;
     const Config& c = arm.config;
-    quantize_for(arm, s.h, c.dim, {&b.ffn_gate_inp, &b.ffn_gate, &b.ffn_up});
+    quantize_for(arm, s.h, c.dim, {&b.ffn_gate_inp, &b.ffn_gate, &b.ffn_up}, experts);
     const std::array products{Product{&b.ffn_gate_inp, s.h.view(), s.router.data()},
                               Product{&b.ffn_gate, s.h.view(), s.gate.data()},
                               Product{&b.ffn_up, s.h.view(), s.up.data()}};

@@ -12,8 +12,9 @@ void moe_fused(Arm& arm, const Block& b);
 void moe_unfused(Arm& arm, const Block& b);
 
 // Router and the shared expert's gate and up in one launch; then state.expert_ids and
-// expert_weights are chosen and state.hidden holds the shared expert's activations.
-void route_and_open_shared(Arm& arm, const Block& b);
+// expert_weights are chosen, state.hidden holds the shared expert's activations, and state.h is
+// there in the form that the routed experts read.
+void route_and_open_shared(Arm& arm, const Block& b, Input experts);
 // state.ffn_out = routed + shared
 void sum_experts(Arm& arm, const Block& b);
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "dashboard/server/serve.h"
-#include "runner/edges/files.h"
+#include "runner/pipeline/spec.h"
 #include "runner/storage/migrate.h"
 #include "runner/storage/private_cluster.h"
 #include "runner/storage/seed_records.h"
