@@ -11,7 +11,8 @@
 namespace steady::tool {
 namespace {
 
-constexpr std::int64_t kLeastColdBytes = 96 << 20;
+// Virtual machines may see a smaller cache than they use.
+constexpr std::int64_t kLeastColdBytes = 256 << 20;
 constexpr std::size_t kAlign = 64;
 constexpr std::size_t kHugePage = 2 << 20;
 

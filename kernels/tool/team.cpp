@@ -9,6 +9,16 @@
 namespace steady::tool {
 namespace {
 
+// Spins, and lets others run when the wait is long: on a busy machine the other thread may need
+// this very CPU.
+template <class Done>
+void wait_until(Done done) {
+    for (int spins = 0; !done(); ++spins) {
+        _mm_pause();
+        if (spins > 4000) sched_yield();
+    }
+}
+
 void pin(int cpu) {
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -33,7 +43,7 @@ void Team::work(int index) {
     pin(index % static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
     std::int64_t seen = 0;
     while (true) {
-        while (started_.load(std::memory_order_acquire) == seen) _mm_pause();
+        wait_until([&] { return started_.load(std::memory_order_acquire) != seen; });
         ++seen;
         if (quit_) return;
         (*job_)(index);
@@ -46,7 +56,7 @@ void Team::run(const std::function<void(int)>& job) {
     running_.store(n_threads_ - 1, std::memory_order_relaxed);
     started_.fetch_add(1, std::memory_order_release);
     job(0);
-    while (running_.load(std::memory_order_acquire) != 0) _mm_pause();
+    wait_until([&] { return running_.load(std::memory_order_acquire) == 0; });
 }
 
 void Team::run(const Trial& trial, const VariantBase& variant) {
