@@ -5,6 +5,7 @@
 #include <boost/asio/ip/address.hpp>
 
 #include "dashboard/server/app.h"
+#include "dashboard/server/http_server.h"
 
 namespace steady::web {
 namespace {
@@ -28,6 +29,16 @@ bool is_address(const std::string& host) {
 }
 
 }  // namespace
+
+bool is_loopback(const std::string& address) {
+    namespace ip = boost::asio::ip;
+    boost::system::error_code ec;
+    const ip::address parsed = ip::make_address(address, ec);
+    if (ec) return address == "localhost";
+    if (parsed.is_loopback()) return true;
+    return parsed.is_v6() && parsed.to_v6().is_v4_mapped() &&
+           ip::make_address_v4(ip::v4_mapped, parsed.to_v6()).is_loopback();
+}
 
 const char* name(Scope scope) {
     switch (scope) {

@@ -16,7 +16,7 @@ Response json_response(const nlohmann::json& document, int status = 200);
 Response shared_json(const nlohmann::json& document, int share_ms);
 constexpr int kShareLists_ms = 500;
 constexpr int kShareSummaries_ms = 5000;  // kernels, owners: dear to make, slow to change
-constexpr int kShareDecided_ms = 10000;  // a decided experiment hardly ever changes
+constexpr int kShareDecided_ms = 10000;   // a decided experiment hardly ever changes
 
 // The shell of the page: the same HTML at every address, the view is chosen in the browser.
 Response shell_page();

@@ -104,6 +104,19 @@ Response error_response(int status, std::string_view message) {
     return response;
 }
 
+std::vector<std::pair<const char*, const char*>> security_headers(const Response& response) {
+    const bool svg = response.type == "image/svg+xml";
+    return {{"Content-Security-Policy",
+             svg ? "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'"
+                 : "default-src 'self'; img-src 'self' blob:; base-uri 'none'; form-action 'self'; "
+                   "frame-ancestors 'none'; object-src 'none'"},
+            {"X-Content-Type-Options", "nosniff"},
+            {"X-Frame-Options", "DENY"},
+            {"Referrer-Policy", "no-referrer"},
+            {"Cross-Origin-Resource-Policy", "same-origin"},
+            {"Cross-Origin-Opener-Policy", "same-origin"}};
+}
+
 bool valid_utf8(std::string_view text) {
     for (std::size_t i = 0; i < text.size();) {
         unsigned char low = 0, high = 0;

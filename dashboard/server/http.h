@@ -44,6 +44,9 @@ std::string_view status_text(int status);
 // {"error": {"status": 404, "message": …}} as JSON.
 Response error_response(int status, std::string_view message);
 
+// What every answer carries against script, framing and leaks; SVG gets a policy of its own.
+std::vector<std::pair<const char*, const char*>> security_headers(const Response& response);
+
 // Decodes %XX; nullopt for a broken escape, a control character or bytes that are not UTF-8.
 std::optional<std::string> percent_decode(std::string_view text);
 

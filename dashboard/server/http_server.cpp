@@ -44,15 +44,6 @@ auto into(error_code& ec) { return net::redirect_error(net::use_awaitable, ec); 
 
 }  // namespace
 
-bool is_loopback(const std::string& address) {
-    error_code ec;
-    const auto parsed = net::ip::make_address(address, ec);
-    if (ec) return address == "localhost";
-    if (parsed.is_loopback()) return true;
-    return parsed.is_v6() && parsed.to_v6().is_v4_mapped() &&
-           net::ip::make_address_v4(net::ip::v4_mapped, parsed.to_v6()).is_loopback();
-}
-
 struct HttpServer::State {
     HttpLimits limits;
     Answerer answerer;
@@ -265,27 +256,13 @@ awaitable<Response> ask_worker(State& state, Request request) {
     co_return std::move(*answer->response);
 }
 
-void add_security_headers(http::fields& fields, const Response& response) {
-    const bool svg = response.type == "image/svg+xml";
-    fields.set("Content-Security-Policy",
-               svg ? "default-src 'none'; style-src 'unsafe-inline'; sandbox; "
-                     "frame-ancestors 'none'"
-                   : "default-src 'self'; base-uri 'none'; form-action 'self'; "
-                     "frame-ancestors 'none'; object-src 'none'");
-    fields.set("X-Content-Type-Options", "nosniff");
-    fields.set("X-Frame-Options", "DENY");
-    fields.set("Referrer-Policy", "no-referrer");
-    fields.set("Cross-Origin-Resource-Policy", "same-origin");
-    fields.set("Cross-Origin-Opener-Policy", "same-origin");
-}
-
 template <typename Body>
 void fill_header(http::response<Body>& message, const Response& response, bool keep_alive) {
     message.reason(std::string(status_text(response.status)));
     const bool text = response.type.starts_with("text/") || response.type == "image/svg+xml";
     message.set(http::field::content_type,
                 text ? response.type + "; charset=utf-8" : response.type);
-    add_security_headers(message, response);
+    for (const auto& [name, value] : security_headers(response)) message.set(name, value);
     for (const auto& [name, value] : response.headers) message.set(name, value);
     message.keep_alive(keep_alive);
 }

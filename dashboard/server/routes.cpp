@@ -1,5 +1,5 @@
-// One table: what is served, to whom, by which function, in which words. Matching, permission and
-// the API's description are all read from it, so that none can disagree with the others.
+// Matching an address against the table of routes (routes_table.cpp), and the API's description
+// made from the same table, so that neither can disagree with the other.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -87,40 +87,6 @@ std::string documented_path(const Route& route, std::string_view format) {
 }
 
 }  // namespace
-
-// clang-format off
-const std::vector<Route>& routes() {
-    static const std::vector<Route> table{
-        {"GET", "/", "page", Scope::open, true, nullptr, "The page: questions, newest verdict first", {}},
-        {"GET", "/index", "json", Scope::read, false, get_overview, "Newest verdicts, running jobs with their interval so far, queue, hosts", {}},
-        {"GET", "/experiments", "page,json", Scope::read, false, get_experiments, "Experiments, newest first, one page",
-            {{"verdict", "accept, reject, inconclusive or invalid"}, {"state", "queued, running, done, failed or cancelled"}, {"owner", "exact name"},
-             {"metric", "of the deciding gate"}, {"host", "machine"}, {"q", "words in id or claim"}, {"before", "go on from this job number"}, {"limit", "1 to 200, default 50"}}},
-        {"GET", "/x/{id}", "page,json,md", Scope::read, false, get_experiment, "One experiment: verdict, hypothesis, gates, checks, environment, attempts; .md is its entry", {}},
-        {"GET", "/x/{id}/pairs", "page,json", Scope::read, false, get_pairs, "Every pair: order, values, d, discarded and why", {}},
-        {"GET", "/x/{id}/record", "json", Scope::read, false, get_record, "The complete record with all samples", {}},
-        {"GET", "/x/{id}/figure/{name}", "svg", Scope::read, false, get_figure, "A figure: intervals, pairs or profile; readable on light and dark", {}},
-        {"GET", "/x/{id}/events", "html,json", Scope::read, false, get_events, "What happened since pair N: JSON, or a stream when text/event-stream is accepted", {{"since", "number of pairs already known"}}},
-        {"GET", "/compare/{pair}", "page,json", Scope::read, false, get_compare, "Two experiments A...B side by side, with the difference of their environments", {}},
-        {"GET", "/j", "page,json", Scope::read, false, get_journal, "Journal entries, newest first", {{"q", "words; rejected ideas are searched too"}, {"limit", "1 to 500, default 100"}}},
-        {"GET", "/j/{slug}", "html,json,md,svg", Scope::read, false, get_entry, "One journal entry; .svg is its figure", {}},
-        {"GET", "/tried", "page,json", Scope::read, false, get_tried, "Earlier attempts by flag, op or text", {{"q", "words"}}},
-        {"GET", "/kernels", "page,json", Scope::read, false, get_kernels, "Op × variant: latest measured time, bandwidth, champion", {}},
-        {"GET", "/hosts", "page,json", Scope::read, false, get_hosts, "Machines: fingerprint, own noise, detectable effect", {}},
-        {"GET", "/q", "page,json", Scope::read, false, get_queue, "The queue: what runs, what waits", {}},
-        {"GET", "/owners", "page,json", Scope::read, false, get_owners, "How often predictions held, by owner", {}},
-        {"GET", "/submit", "page,json", Scope::read, false, get_submit, "Submit page; .json is the experiment file's JSON Schema", {}},
-        {"POST", "/api/validate", "html,json", Scope::read, false, post_validate, "Checks an experiment file: all errors at once, and a preview of the plan", {}},
-        {"POST", "/api/experiments", "html,json", Scope::submit, false, post_submit, "Puts an experiment in the queue; the same file twice is the same experiment (200, not 201)", {{"priority", "-100 to 100, default 0"}}},
-        {"POST", "/api/experiments/{id}/cancel", "html,json", Scope::cancel, false, post_cancel, "Cancels a queued experiment, asks a running one to stop", {}},
-        {"GET", "/healthz", "html,json,txt", Scope::open, true, get_health, "200 while the server answers; says whether the database does", {}},
-        {"GET", "/metrics", "html,txt", Scope::open, true, get_metrics, "Prometheus text", {}},
-        {"GET", "/openapi", "json", Scope::open, true, get_openapi, "This description", {}},
-        {"GET", "/assets/{file...}", "html", Scope::open, true, get_asset, "The page's own scripts and style, compiled in", {}},
-    };
-    return table;
-}
-// clang-format on
 
 Match find_route(Request& request) {
     Match match;

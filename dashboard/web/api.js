@@ -54,6 +54,9 @@ export async function getText(path) {
 
 export function post(path, text, signal) {
   return ask(path, {
-    method: 'POST', body: text, signal, headers: { 'Content-Type': 'application/json' },
+    method: 'POST',
+    body: text,
+    signal,
+    headers: { 'Content-Type': 'application/json' },
   });
 }

@@ -29,25 +29,50 @@ function markNavigation(path) {
   const root = `/${path.split('/')[1]}`;
   for (const link of document.querySelectorAll('nav a')) {
     const target = link.getAttribute('href');
-    if (target === root || (target === '/' && (root === '/x' || root === '/experiments'))) link.setAttribute('aria-current', 'page');
+    if (target === root || (target === '/' && (root === '/x' || root === '/experiments')))
+      link.setAttribute('aria-current', 'page');
     else link.removeAttribute('aria-current');
   }
 }
 
 function problem(error) {
-  const box = h('div', { class: 'problem', role: 'alert' }, h('h1', null, error.status === 404 ? 'Not found' : 'This did not work'),
-    h('p', null, error.message));
+  const box = h(
+    'div',
+    { class: 'problem', role: 'alert' },
+    h('h1', null, error.status === 404 ? 'Not found' : 'This did not work'),
+    h('p', null, error.message),
+  );
   if (error instanceof ApiError && (error.status === 401 || error.status === 403)) {
-    const field = h('input', { type: 'password', autocomplete: 'off', 'aria-label': 'Token', value: token() });
-    box.append(h('form', { onsubmit: (event) => { event.preventDefault(); setToken(field.value); show(); } },
-      h('label', null, 'Token ', field), ' ', h('button', { type: 'submit' }, 'Use for this tab')));
+    const field = h('input', {
+      type: 'password',
+      autocomplete: 'off',
+      'aria-label': 'Token',
+      value: token(),
+    });
+    box.append(
+      h(
+        'form',
+        {
+          onsubmit: (event) => {
+            event.preventDefault();
+            setToken(field.value);
+            show();
+          },
+        },
+        h('label', null, 'Token ', field),
+        ' ',
+        h('button', { type: 'submit' }, 'Use for this tab'),
+      ),
+    );
   }
   return box;
 }
 
 // What the reader was doing survives a redraw: focus, open folds, scroll.
 function redraw(node) {
-  const open = new Set([...main.querySelectorAll('details[open] > summary')].map((one) => one.textContent));
+  const open = new Set(
+    [...main.querySelectorAll('details[open] > summary')].map((one) => one.textContent),
+  );
   const focused = main.contains(document.activeElement) ? document.activeElement.id : '';
   replace(main, node);
   for (const summary of main.querySelectorAll('details > summary')) {
@@ -59,7 +84,9 @@ function redraw(node) {
 async function follow(view, args, turn, last) {
   let known = last;
   while (turn === current && view.every) {
-    await new Promise((resolve) => { setTimeout(resolve, view.every); });
+    await new Promise((resolve) => {
+      setTimeout(resolve, view.every);
+    });
     if (turn !== current) return;
     if (document.hidden) continue;
     try {
@@ -119,9 +146,19 @@ export function go(url, keep = false) {
 }
 
 function isOurs(link, event) {
-  return link && link.origin === location.origin && !link.target && !event.defaultPrevented && event.button === 0 &&
-    !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey &&
-    !/\.(json|md|svg|txt)$/.test(link.pathname) && VIEWS.some(([pattern]) => pattern.test(decodeURI(link.pathname)));
+  return (
+    link &&
+    link.origin === location.origin &&
+    !link.target &&
+    !event.defaultPrevented &&
+    event.button === 0 &&
+    !event.metaKey &&
+    !event.ctrlKey &&
+    !event.shiftKey &&
+    !event.altKey &&
+    !/\.(json|md|svg|txt)$/.test(link.pathname) &&
+    VIEWS.some(([pattern]) => pattern.test(decodeURI(link.pathname)))
+  );
 }
 
 document.addEventListener('click', (event) => {
@@ -132,7 +169,8 @@ document.addEventListener('click', (event) => {
 });
 window.addEventListener('popstate', show);
 document.addEventListener('keydown', (event) => {
-  if (event.key !== '/' || event.target.closest('input, textarea, select, [contenteditable]')) return;
+  if (event.key !== '/' || event.target.closest('input, textarea, select, [contenteditable]'))
+    return;
   const field = main.querySelector('input[type=search]');
   if (!field) return;
   event.preventDefault();

@@ -7,18 +7,36 @@ const SIGNS = { accept: '\u2713', reject: '\u2715', inconclusive: '~', invalid: 
 export function badge(verdict, state, large = false) {
   const word = verdict || state || 'unknown';
   const kind = verdict ? `verdict-${verdict}` : `state-${state}`;
-  return h('span', { class: `badge ${kind}${large ? ' large' : ''}` },
-    h('span', { class: 'sign', 'aria-hidden': 'true' }, SIGNS[verdict] ?? (state === 'running' ? '\u25b6' : '\u2026')),
-    words(word));
+  return h(
+    'span',
+    { class: `badge ${kind}${large ? ' large' : ''}` },
+    h(
+      'span',
+      { class: 'sign', 'aria-hidden': 'true' },
+      SIGNS[verdict] ?? (state === 'running' ? '\u25b6' : '\u2026'),
+    ),
+    words(word),
+  );
 }
 
 // Number with arrow; the interval always beside it.
 export function effect(data, digits = 2) {
-  if (data.effect === null || data.effect === undefined) return h('span', { class: 'effect none' }, '\u2013');
+  if (data.effect === null || data.effect === undefined)
+    return h('span', { class: 'effect none' }, '\u2013');
   const way = direction(data.effect, data.interval);
-  return h('span', { class: `effect ${way}` },
-    h('strong', null, h('span', { class: 'arrow', 'aria-hidden': 'true' }, ARROWS[way]), ' ', percent(data.effect, digits)),
-    ' ', h('span', { class: 'interval' }, interval(data.interval, digits)));
+  return h(
+    'span',
+    { class: `effect ${way}` },
+    h(
+      'strong',
+      null,
+      h('span', { class: 'arrow', 'aria-hidden': 'true' }, ARROWS[way]),
+      ' ',
+      percent(data.effect, digits),
+    ),
+    ' ',
+    h('span', { class: 'interval' }, interval(data.interval, digits)),
+  );
 }
 
 export function time(iso) {
@@ -32,13 +50,41 @@ export function experimentLink(id, text) {
 
 // columns: [{head, cell(row), number?, class?}]; every cell carries its heading for narrow screens.
 export function table(columns, rows, options = {}) {
-  const head = h('tr', null, columns.map((column) =>
-    column.head ? h('th', { scope: 'col', class: column.number ? 'number' : null }, column.head) : h('td', null)));
-  const body = rows.map((row) => h('tr', { class: options.rowClass?.(row) }, columns.map((column) =>
-    h('td', { 'data-head': column.head, class: [column.number ? 'number' : '', column.class ?? ''].join(' ').trim() || null },
-      column.cell(row)))));
-  return h('div', { class: 'scroll', tabindex: options.focusable === false ? null : '0', role: 'region', 'aria-label': options.label ?? 'Table' },
-    h('table', { class: options.class }, h('thead', null, head), h('tbody', null, body)));
+  const head = h(
+    'tr',
+    null,
+    columns.map((column) =>
+      column.head
+        ? h('th', { scope: 'col', class: column.number ? 'number' : null }, column.head)
+        : h('td', null),
+    ),
+  );
+  const body = rows.map((row) =>
+    h(
+      'tr',
+      { class: options.rowClass?.(row) },
+      columns.map((column) =>
+        h(
+          'td',
+          {
+            'data-head': column.head,
+            class: [column.number ? 'number' : '', column.class ?? ''].join(' ').trim() || null,
+          },
+          column.cell(row),
+        ),
+      ),
+    ),
+  );
+  return h(
+    'div',
+    {
+      class: 'scroll',
+      tabindex: options.focusable === false ? null : '0',
+      role: 'region',
+      'aria-label': options.label ?? 'Table',
+    },
+    h('table', { class: options.class }, h('thead', null, head), h('tbody', null, body)),
+  );
 }
 
 // Rows that do not matter stay folded; the button says how many there are.
@@ -52,8 +98,13 @@ export function section(title, ...children) {
 }
 
 export function facts(pairs) {
-  return h('dl', { class: 'facts' }, pairs.filter(([, value]) => value !== null && value !== '')
-    .map(([key, value]) => h('div', null, h('dt', null, key), h('dd', null, value))));
+  return h(
+    'dl',
+    { class: 'facts' },
+    pairs
+      .filter(([, value]) => value !== null && value !== '')
+      .map(([key, value]) => h('div', null, h('dt', null, key), h('dd', null, value))),
+  );
 }
 
 export function copyButton(label, text) {
@@ -62,7 +113,9 @@ export function copyButton(label, text) {
     const value = typeof text === 'function' ? await text() : text;
     await copy(value);
     button.textContent = 'Copied';
-    setTimeout(() => { button.textContent = label; }, 1500);
+    setTimeout(() => {
+      button.textContent = label;
+    }, 1500);
   });
   return button;
 }
@@ -91,5 +144,16 @@ export function progressBar(done, most, label) {
   const share = most > 0 ? Math.min(100, (100 * done) / most) : 0;
   const inner = h('span', null);
   inner.style.width = `${share}%`;
-  return h('span', { class: 'progress', role: 'progressbar', 'aria-valuenow': done, 'aria-valuemin': 0, 'aria-valuemax': most, 'aria-label': label }, inner);
+  return h(
+    'span',
+    {
+      class: 'progress',
+      role: 'progressbar',
+      'aria-valuenow': done,
+      'aria-valuemin': 0,
+      'aria-valuemax': most,
+      'aria-label': label,
+    },
+    inner,
+  );
 }

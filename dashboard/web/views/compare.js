@@ -16,7 +16,8 @@ function gateRows(data) {
   return [...rows.values()];
 }
 
-const cell = (gate) => (gate ? [effect(gate), ' ', h('span', { class: 'dim small' }, gate.outcome)] : '–');
+const cell = (gate) =>
+  gate ? [effect(gate), ' ', h('span', { class: 'dim small' }, gate.outcome)] : '–';
 
 export default {
   title: ([pair]) => `Compare ${pair}`,
@@ -24,22 +25,78 @@ export default {
   load: ([pair], query, signal) => get(`/compare/${encodeURIComponent(pair)}.json`, signal),
   draw: (data, [pair]) => {
     const other = pair.split('...').reverse().join('...');
-    return h('div', null,
+    return h(
+      'div',
+      null,
       h('h1', null, 'Compare'),
       h('p', null, h('a', { href: `/compare/${other}` }, 'Swap sides')),
-      h('div', { class: 'cards two' }, ['a', 'b'].map((side) => h('article', { class: 'card' },
-        h('header', null, badge(data[side].analysis?.verdict, data[side].state), experimentLink(data[side].id)),
-        h('p', { class: 'claim' }, data[side].claim), data[side].analysis ? effect(data[side].analysis) : empty('No verdict yet.')))),
-      data.unlike.length ? h('div', { class: 'problem', role: 'alert' }, h('h2', null, 'Measured on unlike machines'),
-        h('p', null, `Different: ${data.unlike.join(', ')}. Effects against their own baseline may be read; absolute times may not be compared. Measure again on one machine:`),
-        command(`steady rerun ${data.a.id}`)) : null,
-      section('Gates', table([
-        { head: 'Gate', class: 'wide', cell: (row) => [row.gate.id, ' ', h('span', { class: 'dim' }, row.gate.level, ' ', row.gate.metric)] },
-        { head: data.a.id, number: true, cell: (row) => cell(row.a) },
-        { head: data.b.id, number: true, cell: (row) => cell(row.b) },
-      ], gateRows(data), { label: 'Gates of both' })),
-      section('Environment', data.environment.length ? table([
-        { head: 'Fact', cell: (row) => row.key }, { head: data.a.id, cell: (row) => row.a ?? '–' }, { head: data.b.id, cell: (row) => row.b ?? '–' },
-      ], data.environment, { label: 'Differences of environment' }) : empty('No difference.')));
+      h(
+        'div',
+        { class: 'cards two' },
+        ['a', 'b'].map((side) =>
+          h(
+            'article',
+            { class: 'card' },
+            h(
+              'header',
+              null,
+              badge(data[side].analysis?.verdict, data[side].state),
+              experimentLink(data[side].id),
+            ),
+            h('p', { class: 'claim' }, data[side].claim),
+            data[side].analysis ? effect(data[side].analysis) : empty('No verdict yet.'),
+          ),
+        ),
+      ),
+      data.unlike.length
+        ? h(
+            'div',
+            { class: 'problem', role: 'alert' },
+            h('h2', null, 'Measured on unlike machines'),
+            h(
+              'p',
+              null,
+              `Different: ${data.unlike.join(', ')}. ` +
+                'Effects against their own baseline may be read; absolute times may not be compared. ' +
+                'Measure again on one machine:',
+            ),
+            command(`steady rerun ${data.a.id}`),
+          )
+        : null,
+      section(
+        'Gates',
+        table(
+          [
+            {
+              head: 'Gate',
+              class: 'wide',
+              cell: (row) => [
+                row.gate.id,
+                ' ',
+                h('span', { class: 'dim' }, row.gate.level, ' ', row.gate.metric),
+              ],
+            },
+            { head: data.a.id, number: true, cell: (row) => cell(row.a) },
+            { head: data.b.id, number: true, cell: (row) => cell(row.b) },
+          ],
+          gateRows(data),
+          { label: 'Gates of both' },
+        ),
+      ),
+      section(
+        'Environment',
+        data.environment.length
+          ? table(
+              [
+                { head: 'Fact', cell: (row) => row.key },
+                { head: data.a.id, cell: (row) => row.a ?? '–' },
+                { head: data.b.id, cell: (row) => row.b ?? '–' },
+              ],
+              data.environment,
+              { label: 'Differences of environment' },
+            )
+          : empty('No difference.'),
+      ),
+    );
   },
 };

@@ -4,134 +4,331 @@ import { commonScale, intervalBar } from '../charts/interval_bar.js';
 import { figure } from '../charts/figure.js';
 import { h } from '../dom.js';
 import { count, duration, interval, minute, nanoseconds, percent, words } from '../format.js';
-import { badge, command, copyButton, effect, empty, experimentLink, facts, folded, progressBar, section, table, time } from '../parts.js';
+import {
+  badge,
+  command,
+  copyButton,
+  effect,
+  empty,
+  experimentLink,
+  facts,
+  folded,
+  progressBar,
+  section,
+  table,
+  time,
+} from '../parts.js';
 import { profileSection } from './experiment_profile.js';
 
 const LEVELS = ['correctness', 'micro', 'block', 'model'];
-const STOPS = { early_e: 'Stopped early: the evidence had reached its bound.', cap: 'Ended at the largest number of pairs.', final: 'Decided by the final look.' };
-const OUTCOMES = { pass: '✓', fail: '✕', open: '~', advice: 'i', skipped: '–', planned: '…', pending: '…' };
+const STOPS = {
+  early_e: 'Stopped early: the evidence had reached its bound.',
+  cap: 'Ended at the largest number of pairs.',
+  final: 'Decided by the final look.',
+};
+const OUTCOMES = {
+  pass: '✓',
+  fail: '✕',
+  open: '~',
+  advice: 'i',
+  skipped: '–',
+  planned: '…',
+  pending: '…',
+};
 
 // Levels that contradict each other are the reason why only the model decides: said aloud.
 function contradiction(result) {
   if (!result.contradiction) return null;
-  return h('p', { class: 'contradiction', role: 'note' }, 'The levels contradict each other: ', h('strong', null, result.contradiction), '. Only the model decides.');
+  return h(
+    'p',
+    { class: 'contradiction', role: 'note' },
+    'The levels contradict each other: ',
+    h('strong', null, result.contradiction),
+    '. Only the model decides.',
+  );
 }
 
 function cancelButton(data) {
   if (!token() || !['queued', 'running'].includes(data.state)) return null;
-  return h('button', { type: 'button', class: 'quiet', onclick: async (event) => {
-    const button = event.target;
-    button.disabled = true;
-    try {
-      button.textContent = (await post(`/api/experiments/${encodeURIComponent(data.id)}/cancel`, '{}')).state;
-    } catch (error) {
-      button.textContent = error.message;
-    }
-  } }, 'Cancel');
+  return h(
+    'button',
+    {
+      type: 'button',
+      class: 'quiet',
+      onclick: async (event) => {
+        const button = event.target;
+        button.disabled = true;
+        try {
+          button.textContent = (
+            await post(`/api/experiments/${encodeURIComponent(data.id)}/cancel`, '{}')
+          ).state;
+        } catch (error) {
+          button.textContent = error.message;
+        }
+      },
+    },
+    'Cancel',
+  );
 }
 
 function actions(data) {
   const base = `/x/${encodeURIComponent(data.id)}`;
-  return h('p', { class: 'actions' },
-    data.slug ? h('a', { class: 'button', href: `/j/${encodeURIComponent(data.slug)}` }, 'Journal entry') : null,
+  return h(
+    'p',
+    { class: 'actions' },
+    data.slug
+      ? h('a', { class: 'button', href: `/j/${encodeURIComponent(data.slug)}` }, 'Journal entry')
+      : null,
     h('a', { class: 'button', href: `${base}/pairs` }, 'All pairs'),
     data.analysis ? copyButton('Copy as Markdown', () => getText(`${base}.md`)) : null,
-    h('a', { class: 'button quiet', href: `${base}.json` }, 'JSON'), cancelButton(data));
+    h('a', { class: 'button quiet', href: `${base}.json` }, 'JSON'),
+    cancelButton(data),
+  );
 }
 
 function verdictHead(data) {
   const result = data.analysis;
   const meta = [
     result ? h('code', null, result.metric) : null,
-    result ? `${result.pairs} pairs${result.discarded ? `, ${result.discarded} discarded` : ''}` : `pair ${data.pairs_done} of at most ${data.pairs_max}`,
-    data.attempts.length ? `on ${data.attempts.at(-1).host}` : null, data.spec.owner ? `asked by ${data.spec.owner}` : null,
+    result
+      ? `${result.pairs} pairs${result.discarded ? `, ${result.discarded} discarded` : ''}`
+      : `pair ${data.pairs_done} of at most ${data.pairs_max}`,
+    data.attempts.length ? `on ${data.attempts.at(-1).host}` : null,
+    data.spec.owner ? `asked by ${data.spec.owner}` : null,
     data.seconds ? `measured for ${duration(data.seconds)}` : null,
-    data.decided_at ? `decided ${minute(data.decided_at)} UTC` : `submitted ${minute(data.submitted_at)} UTC`,
+    data.decided_at
+      ? `decided ${minute(data.decided_at)} UTC`
+      : `submitted ${minute(data.submitted_at)} UTC`,
   ].filter(Boolean);
-  return h('header', { class: `verdict ${result?.verdict ?? data.state}` },
-    h('div', { class: 'verdict-line' }, badge(result?.verdict, data.state, true),
+  return h(
+    'header',
+    { class: `verdict ${result?.verdict ?? data.state}` },
+    h(
+      'div',
+      { class: 'verdict-line' },
+      badge(result?.verdict, data.state, true),
       result?.reason ? h('span', { class: 'reason' }, words(result.reason)) : null,
-      result ? h('div', { class: 'headline' }, effect(result)) : null),
+      result ? h('div', { class: 'headline' }, effect(result)) : null,
+    ),
     h('h1', null, data.spec.hypothesis?.claim ?? data.id),
     result?.sentence ? h('p', { class: 'lead' }, result.sentence) : null,
     result ? contradiction(result) : progressBar(data.pairs_done, data.pairs_max, 'pairs measured'),
     data.note ? h('p', { class: 'note' }, data.note) : null,
-    h('p', { class: 'dim' }, meta.map((one, i) => [i ? ' · ' : '', one])),
-    actions(data));
+    h(
+      'p',
+      { class: 'dim' },
+      meta.map((one, i) => [i ? ' · ' : '', one]),
+    ),
+    actions(data),
+  );
 }
 
-const bounds = (change) => (change ? change.map((text) => Number(text.replace('%', '')) / 100) : null);
+const bounds = (change) =>
+  change ? change.map((text) => Number(text.replace('%', '')) / 100) : null;
 
 function hypothesis(data) {
   const asked = data.spec.hypothesis ?? {};
   const predict = bounds(asked.predict?.change);
   const result = data.analysis;
   const shown = { effect: result?.effect, interval: result?.interval, predict };
-  return section('Hypothesis',
+  return section(
+    'Hypothesis',
     h('p', null, asked.because ? ['Because ', asked.because, '.'] : ''),
-    predict ? h('div', { class: 'prediction' },
-      h('p', null, 'Predicted before the first pair: ', h('strong', null, `${percent(predict[0], 1)} to ${percent(predict[1], 1)}`),
-        result?.prediction ? [' — the result is ', h('strong', null, result.prediction === 'no_answer' ? 'no answer' : `${words(result.prediction)} the range`), '.'] : ''),
-      result ? intervalBar(shown, commonScale([{ effect: result.effect, interval: [...predict, ...(result.interval ?? [])] }]), 'Result against prediction') : null) : null);
+    predict
+      ? h(
+          'div',
+          { class: 'prediction' },
+          h(
+            'p',
+            null,
+            'Predicted before the first pair: ',
+            h('strong', null, `${percent(predict[0], 1)} to ${percent(predict[1], 1)}`),
+            result?.prediction
+              ? [
+                  ' — the result is ',
+                  h(
+                    'strong',
+                    null,
+                    result.prediction === 'no_answer'
+                      ? 'no answer'
+                      : `${words(result.prediction)} the range`,
+                  ),
+                  '.',
+                ]
+              : '',
+          ),
+          result
+            ? intervalBar(
+                shown,
+                commonScale([
+                  { effect: result.effect, interval: [...predict, ...(result.interval ?? [])] },
+                ]),
+                'Result against prediction',
+              )
+            : null,
+        )
+      : null,
+  );
 }
 
 function change(data) {
   const rows = data.change.ran ?? data.change.asked;
-  const proof = data.change.ran ? 'Read back from what really ran in each arm.' : 'As asked; the arms have not run yet.';
-  return section('The change',
-    rows.length ? table([
-      { head: 'What', cell: (row) => h('code', null, row.path) },
-      { head: 'A (baseline)', cell: (row) => h('code', null, row.a ?? '–') },
-      { head: 'B (candidate)', cell: (row) => h('code', null, row.b ?? '–') },
-    ], rows, { label: 'Difference of the arms' }) : empty(data.change.ran ? 'Both arms ran the same thing.' : 'The arms do not differ.'),
-    h('p', { class: 'dim small' }, proof, data.spec.subject?.model ? ` Model ${data.spec.subject.model}, ${data.mode.replace('_', ' ')}.` : ''));
+  const proof = data.change.ran
+    ? 'Read back from what really ran in each arm.'
+    : 'As asked; the arms have not run yet.';
+  return section(
+    'The change',
+    rows.length
+      ? table(
+          [
+            { head: 'What', cell: (row) => h('code', null, row.path) },
+            { head: 'A (baseline)', cell: (row) => h('code', null, row.a ?? '–') },
+            { head: 'B (candidate)', cell: (row) => h('code', null, row.b ?? '–') },
+          ],
+          rows,
+          { label: 'Difference of the arms' },
+        )
+      : empty(data.change.ran ? 'Both arms ran the same thing.' : 'The arms do not differ.'),
+    h(
+      'p',
+      { class: 'dim small' },
+      proof,
+      data.spec.subject?.model
+        ? ` Model ${data.spec.subject.model}, ${data.mode.replace('_', ' ')}.`
+        : '',
+    ),
+  );
 }
 
 function rung(gate, scale) {
   const deciding = gate.role === 'decides';
-  return h('li', { class: `rung ${gate.outcome} ${deciding ? 'decides' : ''}` },
-    h('span', { class: 'outcome', title: gate.outcome }, h('span', { 'aria-hidden': 'true' }, OUTCOMES[gate.outcome] ?? '?'), h('span', { class: 'offscreen' }, gate.outcome)),
-    h('div', { class: 'what' }, h('strong', null, gate.id), ' ', h('span', { class: `role ${gate.role}` }, gate.role), ' ',
-      gate.metric ? h('code', null, gate.metric) : null, gate.detail ? h('p', { class: 'small' }, gate.detail) : null),
-    gate.effect === null ? h('div', { class: 'dim small number' }, gate.outcome === 'skipped' ? 'not run' : '') :
-      h('div', { class: 'number' }, effect(gate), intervalBar(gate, scale, gate.id)));
+  return h(
+    'li',
+    { class: `rung ${gate.outcome} ${deciding ? 'decides' : ''}` },
+    h(
+      'span',
+      { class: 'outcome', title: gate.outcome },
+      h('span', { 'aria-hidden': 'true' }, OUTCOMES[gate.outcome] ?? '?'),
+      h('span', { class: 'offscreen' }, gate.outcome),
+    ),
+    h(
+      'div',
+      { class: 'what' },
+      h('strong', null, gate.id),
+      ' ',
+      h('span', { class: `role ${gate.role}` }, gate.role),
+      ' ',
+      gate.metric ? h('code', null, gate.metric) : null,
+      gate.detail ? h('p', { class: 'small' }, gate.detail) : null,
+    ),
+    gate.effect === null
+      ? h('div', { class: 'dim small number' }, gate.outcome === 'skipped' ? 'not run' : '')
+      : h('div', { class: 'number' }, effect(gate), intervalBar(gate, scale, gate.id)),
+  );
 }
 
 function ladder(data) {
   const gates = data.analysis?.gates?.length ? data.analysis.gates : data.planned;
-  const scale = commonScale(gates.filter((gate) => gate.level === 'model').length ? gates.filter((gate) => gate.level === 'model') : gates);
-  return section('Gates', h('ol', { class: 'ladder' }, LEVELS.filter((level) => gates.some((gate) => gate.level === level)).map((level) =>
-    h('li', null, h('h3', null, level), h('ol', null, gates.filter((gate) => gate.level === level).map((gate) => rung(gate, scale)))))));
+  const scale = commonScale(
+    gates.filter((gate) => gate.level === 'model').length
+      ? gates.filter((gate) => gate.level === 'model')
+      : gates,
+  );
+  return section(
+    'Gates',
+    h(
+      'ol',
+      { class: 'ladder' },
+      LEVELS.filter((level) => gates.some((gate) => gate.level === level)).map((level) =>
+        h(
+          'li',
+          null,
+          h('h3', null, level),
+          h(
+            'ol',
+            null,
+            gates.filter((gate) => gate.level === level).map((gate) => rung(gate, scale)),
+          ),
+        ),
+      ),
+    ),
+  );
 }
 
 function correctness(data) {
   const seen = data.correctness;
   if (!seen) return null;
-  if (seen.failure) return h('p', { class: 'note' }, `Correctness could not be checked: ${seen.failure}`);
-  return h('p', { class: 'dim small' }, `Outputs over ${seen.positions} positions: same first choice ${(100 * seen.top1_agree).toFixed(2)} %, `,
-    `KL ${Number(seen.kl).toExponential(1)} nats on average, largest logit difference ${Number(seen.max_abs).toPrecision(2)}`, seen.non_finite ? ', not finite!' : '.');
+  if (seen.failure)
+    return h('p', { class: 'note' }, `Correctness could not be checked: ${seen.failure}`);
+  return h(
+    'p',
+    { class: 'dim small' },
+    `Outputs over ${seen.positions} positions: same first choice ${(100 * seen.top1_agree).toFixed(2)} %, `,
+    `KL ${Number(seen.kl).toExponential(1)} nats on average, largest logit difference ${Number(seen.max_abs).toPrecision(2)}`,
+    seen.non_finite ? ', not finite!' : '.',
+  );
 }
 
 function evidence(data) {
   if (!data.analysis || !data.analysis.pairs) return null;
   const band = data.analysis.aa_band;
-  return section('Evidence', h('div', { class: 'figures' },
-    figure(data.id, 'intervals', 'Intervals of the gates, and what A against A showed on the same machine'),
-    figure(data.id, 'pairs', 'Every pair in the order measured, the interval as it narrowed, the evidence over pairs')),
-  h('p', { class: 'dim small' }, `A against A: ${interval(band) || 'not measured'}. Spread of a pair: ${percent(data.analysis.sigma_d, 3).replace('+', '')}. ${STOPS[data.analysis.why] ?? words(data.analysis.why)}`));
+  return section(
+    'Evidence',
+    h(
+      'div',
+      { class: 'figures' },
+      figure(
+        data.id,
+        'intervals',
+        'Intervals of the gates, and what A against A showed on the same machine',
+      ),
+      figure(
+        data.id,
+        'pairs',
+        'Every pair in the order measured, the interval as it narrowed, the evidence over pairs',
+      ),
+    ),
+    h(
+      'p',
+      { class: 'dim small' },
+      `A against A: ${interval(band) || 'not measured'}. Spread of a pair: ${percent(data.analysis.sigma_d, 3).replace('+', '')}. ` +
+        `${STOPS[data.analysis.why] ?? words(data.analysis.why)}`,
+    ),
+  );
 }
 
 function checks(data) {
   const all = data.analysis?.checks ?? [];
   if (!all.length) return null;
-  const row = (check) => h('li', { class: `check ${check.status}` },
-    h('span', { class: 'outcome', 'aria-hidden': 'true' }, { ok: '✓', flag: '!', fail: '✕' }[check.status] ?? '–'),
-    h('div', null, h('strong', null, words(check.name)), ' ', h('span', { class: 'dim' }, words(check.status)), check.detail ? h('p', { class: 'small' }, check.detail) : null));
+  const row = (check) =>
+    h(
+      'li',
+      { class: `check ${check.status}` },
+      h(
+        'span',
+        { class: 'outcome', 'aria-hidden': 'true' },
+        { ok: '✓', flag: '!', fail: '✕' }[check.status] ?? '–',
+      ),
+      h(
+        'div',
+        null,
+        h('strong', null, words(check.name)),
+        ' ',
+        h('span', { class: 'dim' }, words(check.status)),
+        check.detail ? h('p', { class: 'small' }, check.detail) : null,
+      ),
+    );
   const notable = all.filter((check) => check.status === 'flag' || check.status === 'fail');
   const calm = all.filter((check) => !notable.includes(check));
-  return section('Assumption checks',
-    notable.length ? h('ul', { class: 'checks' }, notable.map(row)) : h('p', null, 'Nothing to remark.'),
-    calm.length ? folded(`${calm.length} checks without remark`, h('ul', { class: 'checks' }, calm.map(row))) : null);
+  return section(
+    'Assumption checks',
+    notable.length
+      ? h('ul', { class: 'checks' }, notable.map(row))
+      : h('p', null, 'Nothing to remark.'),
+    calm.length
+      ? folded(`${calm.length} checks without remark`, h('ul', { class: 'checks' }, calm.map(row)))
+      : null,
+  );
 }
 
 function environment(data) {
@@ -139,44 +336,103 @@ function environment(data) {
   const first = ['cpu_model', 'cpus', 'kernel', 'governor', 'steady_revision'];
   const rest = Object.entries(known).filter(([key]) => !first.includes(key));
   if (!Object.keys(known).length) return null;
-  return section('Environment', facts(first.map((key) => [words(key), known[key] ?? ''])),
-    data.environment.changed.length ? [h('p', { class: 'note' }, 'Changed between attempts:'), table([
-      { head: 'Fact', cell: (row) => row.key }, { head: 'First attempt', cell: (row) => row.a ?? '–' }, { head: 'Last attempt', cell: (row) => row.b ?? '–' },
-    ], data.environment.changed, { label: 'Changes of environment' })] : null,
-    rest.length ? folded(`${rest.length} more facts`, facts(rest.map(([key, value]) => [words(key), value]))) : null);
+  return section(
+    'Environment',
+    facts(first.map((key) => [words(key), known[key] ?? ''])),
+    data.environment.changed.length
+      ? [
+          h('p', { class: 'note' }, 'Changed between attempts:'),
+          table(
+            [
+              { head: 'Fact', cell: (row) => row.key },
+              { head: 'First attempt', cell: (row) => row.a ?? '–' },
+              { head: 'Last attempt', cell: (row) => row.b ?? '–' },
+            ],
+            data.environment.changed,
+            { label: 'Changes of environment' },
+          ),
+        ]
+      : null,
+    rest.length
+      ? folded(`${rest.length} more facts`, facts(rest.map(([key, value]) => [words(key), value])))
+      : null,
+  );
 }
 
 function attempts(data) {
   const earlier = data.earlier ?? [];
-  return section('Attempts',
-    data.attempts.length ? table([
-      { head: 'No', number: true, cell: (row) => row.epoch }, { head: 'Machine', cell: (row) => row.host },
-      { head: 'Began', class: 'dim', cell: (row) => time(row.began) }, { head: 'Ended', class: 'dim', cell: (row) => (row.ended ? time(row.ended) : '–') },
-      { head: 'How', cell: (row) => row.how || 'running' },
-    ], data.attempts, { label: 'Attempts in order' }) : empty('Not begun.'),
-    earlier.length ? h('p', null, 'Asked before: ', earlier.map((id, i) => [i ? ', ' : '', experimentLink(id), ' (', h('a', { href: `/compare/${id}...${data.id}` }, 'compare'), ')'])) :
-      h('p', { class: 'dim' }, 'This question was not asked before.'),
-    data.spec.retry_if ? h('p', null, 'Worth another try when ', data.spec.retry_if, '.') : null);
+  return section(
+    'Attempts',
+    data.attempts.length
+      ? table(
+          [
+            { head: 'No', number: true, cell: (row) => row.epoch },
+            { head: 'Machine', cell: (row) => row.host },
+            { head: 'Began', class: 'dim', cell: (row) => time(row.began) },
+            { head: 'Ended', class: 'dim', cell: (row) => (row.ended ? time(row.ended) : '–') },
+            { head: 'How', cell: (row) => row.how || 'running' },
+          ],
+          data.attempts,
+          { label: 'Attempts in order' },
+        )
+      : empty('Not begun.'),
+    earlier.length
+      ? h(
+          'p',
+          null,
+          'Asked before: ',
+          earlier.map((id, i) => [
+            i ? ', ' : '',
+            experimentLink(id),
+            ' (',
+            h('a', { href: `/compare/${id}...${data.id}` }, 'compare'),
+            ')',
+          ]),
+        )
+      : h('p', { class: 'dim' }, 'This question was not asked before.'),
+    data.spec.retry_if ? h('p', null, 'Worth another try when ', data.spec.retry_if, '.') : null,
+  );
 }
 
 function repeat(data) {
-  return section('Repeat', command(`steady rerun ${data.id}`), command(`steady show ${data.id} --pairs`), command(`steady decide ${data.id}`),
-    facts([['Specification', h('code', { class: 'hash' }, data.spec_sha256)], ['Seed', h('code', null, data.seed)],
-      ['Engine', h('code', { class: 'hash' }, data.environment.facts.engine_sha256 ?? '')], ['Model', h('code', { class: 'hash' }, data.environment.facts.model_sha256 ?? '')]]
-      .filter(([, node]) => node.textContent)),
-    folded('The experiment file', h('pre', { tabindex: '0' }, JSON.stringify(data.spec, null, 2))));
+  return section(
+    'Repeat',
+    command(`steady rerun ${data.id}`),
+    command(`steady show ${data.id} --pairs`),
+    command(`steady decide ${data.id}`),
+    facts(
+      [
+        ['Specification', h('code', { class: 'hash' }, data.spec_sha256)],
+        ['Seed', h('code', null, data.seed)],
+        ['Engine', h('code', { class: 'hash' }, data.environment.facts.engine_sha256 ?? '')],
+        ['Model', h('code', { class: 'hash' }, data.environment.facts.model_sha256 ?? '')],
+      ].filter(([, node]) => node.textContent),
+    ),
+    folded('The experiment file', h('pre', { tabindex: '0' }, JSON.stringify(data.spec, null, 2))),
+  );
 }
 
 export default {
   title: ([id]) => id,
-  pageTitle: (data) => `${data.analysis ? `${data.analysis.verdict} ${percent(data.analysis.effect, 1)}` : data.state} · ${data.id}`,
+  pageTitle: (data) =>
+    `${data.analysis ? `${data.analysis.verdict} ${percent(data.analysis.effect, 1)}` : data.state} · ${data.id}`,
   cli: ([id]) => `steady show ${id} --json`,
   every: 2000,
   load: ([id], query, signal) => get(`/x/${encodeURIComponent(id)}.json`, signal),
-  draw: (data) => h('div', { class: 'experiment' },
-    h('p', { class: 'crumbs' }, h('a', { href: '/' }, 'Verdicts'), ' / ', data.id),
-    verdictHead(data),
-    h('div', { class: 'columns' }, hypothesis(data), change(data)),
-    ladder(data), correctness(data), evidence(data), profileSection(data, { count, nanoseconds }),
-    checks(data), environment(data), attempts(data), repeat(data)),
+  draw: (data) =>
+    h(
+      'div',
+      { class: 'experiment' },
+      h('p', { class: 'crumbs' }, h('a', { href: '/' }, 'Verdicts'), ' / ', data.id),
+      verdictHead(data),
+      h('div', { class: 'columns' }, hypothesis(data), change(data)),
+      ladder(data),
+      correctness(data),
+      evidence(data),
+      profileSection(data, { count, nanoseconds }),
+      checks(data),
+      environment(data),
+      attempts(data),
+      repeat(data),
+    ),
 };

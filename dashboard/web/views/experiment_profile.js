@@ -4,7 +4,7 @@ import { h } from '../dom.js';
 import { percent } from '../format.js';
 import { folded, section, table } from '../parts.js';
 
-const SMALL = 0.02;  // a change of an op's time below this is not worth a row
+const SMALL = 0.02; // a change of an op's time below this is not worth a row
 
 function join(profile) {
   const rows = new Map();
@@ -13,15 +13,25 @@ function join(profile) {
       if (!rows.has(row.op)) rows.set(row.op, { op: row.op });
       const kept = rows.get(row.op)[arm];
       // Several variants of one op in one arm (shapes that differ): their times add up.
-      rows.get(row.op)[arm] = kept ? { ...row, variant: `${kept.variant}, ${row.variant}`, ns_per_token: kept.ns_per_token + row.ns_per_token,
-        calls_per_token: kept.calls_per_token + row.calls_per_token, bytes_per_token: kept.bytes_per_token + row.bytes_per_token } : { ...row };
+      rows.get(row.op)[arm] = kept
+        ? {
+            ...row,
+            variant: `${kept.variant}, ${row.variant}`,
+            ns_per_token: kept.ns_per_token + row.ns_per_token,
+            calls_per_token: kept.calls_per_token + row.calls_per_token,
+            bytes_per_token: kept.bytes_per_token + row.bytes_per_token,
+          }
+        : { ...row };
     }
   }
   const time = (row) => Math.max(row.A?.ns_per_token ?? 0, row.B?.ns_per_token ?? 0);
   return [...rows.values()].sort((x, y) => time(y) - time(x));
 }
 
-const changed = (row) => row.A?.variant !== row.B?.variant || !row.A || !row.B ||
+const changed = (row) =>
+  row.A?.variant !== row.B?.variant ||
+  !row.A ||
+  !row.B ||
   Math.abs(row.B.ns_per_token / row.A.ns_per_token - 1) >= SMALL;
 
 function sum(profile, arm) {
@@ -32,47 +42,92 @@ function launches(profile, nanoseconds, count) {
   const a = profile.launches_per_token?.A;
   const b = profile.launches_per_token?.B;
   if (a === undefined || b === undefined) return null;
-  const barrier = (arm) => (profile.barrier_ns_per_token?.[arm] ? `, ${nanoseconds(profile.barrier_ns_per_token[arm])} at barriers` : '');
-  return h('p', null, 'Launches per token: A ', h('strong', null, count(a)), ', B ', h('strong', null, count(b)),
-    a === b ? ' (the same)' : '', h('span', { class: 'dim' }, ` · A${barrier('A') || ' –'} · B${barrier('B') || ' –'}`));
+  const barrier = (arm) =>
+    profile.barrier_ns_per_token?.[arm]
+      ? `, ${nanoseconds(profile.barrier_ns_per_token[arm])} at barriers`
+      : '';
+  return h(
+    'p',
+    null,
+    'Launches per token: A ',
+    h('strong', null, count(a)),
+    ', B ',
+    h('strong', null, count(b)),
+    a === b ? ' (the same)' : '',
+    h('span', { class: 'dim' }, ` · A${barrier('A') || ' –'} · B${barrier('B') || ' –'}`),
+  );
 }
 
 export function profileSection(data, { count, nanoseconds }) {
   const { profile } = data;
   if (!profile?.arms) return null;
   const rows = join(profile);
-  const most = Math.max(...rows.map((row) => Math.max(row.A?.ns_per_token ?? 0, row.B?.ns_per_token ?? 0)));
-  const gbs = (row) => (row && row.bytes_per_token > 0 ? (row.bytes_per_token / row.ns_per_token).toFixed(1) : '–');
+  const most = Math.max(
+    ...rows.map((row) => Math.max(row.A?.ns_per_token ?? 0, row.B?.ns_per_token ?? 0)),
+  );
+  const gbs = (row) =>
+    row && row.bytes_per_token > 0 ? (row.bytes_per_token / row.ns_per_token).toFixed(1) : '–';
   const meter = (row) => {
     const bar = (one, name) => {
       const inner = h('span', { class: name });
       inner.style.width = `${one ? (100 * one.ns_per_token) / most : 0}%`;
       return inner;
     };
-    return h('span', { class: 'meter', 'aria-hidden': 'true' }, bar(row.A, 'arm-a'), bar(row.B, 'arm-b'));
+    return h(
+      'span',
+      { class: 'meter', 'aria-hidden': 'true' },
+      bar(row.A, 'arm-a'),
+      bar(row.B, 'arm-b'),
+    );
   };
   const change = (row) => {
     if (!row.A || !row.B) return row.A ? 'only A' : 'only B';
     const ratio = row.A.ns_per_token / row.B.ns_per_token - 1;
     const way = Math.abs(ratio) < SMALL ? 'undecided' : ratio > 0 ? 'better' : 'worse';
-    return h('span', { class: `effect ${way}` }, `${way === 'better' ? '▲' : way === 'worse' ? '▼' : '~'} ${percent(ratio, 1)}`);
+    return h(
+      'span',
+      { class: `effect ${way}` },
+      `${way === 'better' ? '▲' : way === 'worse' ? '▼' : '~'} ${percent(ratio, 1)}`,
+    );
   };
-  const variants = (row) => (row.A?.variant === row.B?.variant ? h('code', null, row.A?.variant) :
-    [h('code', null, row.A?.variant ?? '–'), ' → ', h('code', null, row.B?.variant ?? '–')]);
-  const draw = (list) => table([
-    { head: 'Op', cell: (row) => h('code', null, row.op) },
-    { head: 'Variant', class: 'wide small', cell: variants },
-    { head: 'A per token', number: true, cell: (row) => nanoseconds(row.A?.ns_per_token) },
-    { head: 'B per token', number: true, cell: (row) => nanoseconds(row.B?.ns_per_token) },
-    { head: '', cell: meter },
-    { head: 'B against A', number: true, cell: change },
-    { head: 'Calls', number: true, cell: (row) => (row.A?.calls_per_token === row.B?.calls_per_token ? count(row.A?.calls_per_token) : `${count(row.A?.calls_per_token)} → ${count(row.B?.calls_per_token)}`) },
-    { head: 'GB/s A, B', number: true, cell: (row) => `${gbs(row.A)}, ${gbs(row.B)}` },
-  ], list, { label: 'Time per op' });
+  const variants = (row) =>
+    row.A?.variant === row.B?.variant
+      ? h('code', null, row.A?.variant)
+      : [h('code', null, row.A?.variant ?? '–'), ' → ', h('code', null, row.B?.variant ?? '–')];
+  const draw = (list) =>
+    table(
+      [
+        { head: 'Op', cell: (row) => h('code', null, row.op) },
+        { head: 'Variant', class: 'wide small', cell: variants },
+        { head: 'A per token', number: true, cell: (row) => nanoseconds(row.A?.ns_per_token) },
+        { head: 'B per token', number: true, cell: (row) => nanoseconds(row.B?.ns_per_token) },
+        { head: '', cell: meter },
+        { head: 'B against A', number: true, cell: change },
+        {
+          head: 'Calls',
+          number: true,
+          cell: (row) =>
+            row.A?.calls_per_token === row.B?.calls_per_token
+              ? count(row.A?.calls_per_token)
+              : `${count(row.A?.calls_per_token)} → ${count(row.B?.calls_per_token)}`,
+        },
+        { head: 'GB/s A, B', number: true, cell: (row) => `${gbs(row.A)}, ${gbs(row.B)}` },
+      ],
+      list,
+      { label: 'Time per op' },
+    );
   const loud = rows.filter(changed);
   const calm = rows.filter((row) => !changed(row));
-  return section('Where the time goes', launches(profile, nanoseconds, count),
-    h('p', { class: 'dim small' }, `Sum of ops per token: A ${nanoseconds(sum(profile, 'A'))}, B ${nanoseconds(sum(profile, 'B'))}. One profiled run of each arm; the verdict rests on the pairs.`),
+  return section(
+    'Where the time goes',
+    launches(profile, nanoseconds, count),
+    h(
+      'p',
+      { class: 'dim small' },
+      `Sum of ops per token: A ${nanoseconds(sum(profile, 'A'))}, B ${nanoseconds(sum(profile, 'B'))}. ` +
+        `One profiled run of each arm; the verdict rests on the pairs.`,
+    ),
     loud.length ? draw(loud) : null,
-    calm.length ? folded(`${calm.length} ops that did not change`, draw(calm)) : null);
+    calm.length ? folded(`${calm.length} ops that did not change`, draw(calm)) : null,
+  );
 }

@@ -9,23 +9,52 @@ const detectable = (sigma) => (3.97 * sigma) / Math.sqrt(50);
 
 function hostCard(host) {
   const known = host.facts;
-  const rest = Object.entries(known).filter(([key]) => !['cpu_model', 'cpus', 'kernel', 'memory_bytes', 'governor'].includes(key));
-  return h('article', { class: 'card' },
-    h('header', null, h('h2', null, host.name), host.draining ? h('span', { class: 'badge state-queued' }, 'draining') : null),
+  const rest = Object.entries(known).filter(
+    ([key]) => !['cpu_model', 'cpus', 'kernel', 'memory_bytes', 'governor'].includes(key),
+  );
+  return h(
+    'article',
+    { class: 'card' },
+    h(
+      'header',
+      null,
+      h('h2', null, host.name),
+      host.draining ? h('span', { class: 'badge state-queued' }, 'draining') : null,
+    ),
     facts([
-      ['CPU', known.cpu_model ?? ''], ['CPUs', known.cpus ?? ''], ['Memory', known.memory_bytes ? bytes(Number(known.memory_bytes)) : ''],
-      ['Kernel', known.kernel ?? ''], ['Governor', known.governor ?? ''], ['Tags', host.tags.join(', ')],
-      ['Seen', time(host.seen_at)], ['Runs', host.running ? experimentLink(host.running) : 'nothing'],
+      ['CPU', known.cpu_model ?? ''],
+      ['CPUs', known.cpus ?? ''],
+      ['Memory', known.memory_bytes ? bytes(Number(known.memory_bytes)) : ''],
+      ['Kernel', known.kernel ?? ''],
+      ['Governor', known.governor ?? ''],
+      ['Tags', host.tags.join(', ')],
+      ['Seen', time(host.seen_at)],
+      ['Runs', host.running ? experimentLink(host.running) : 'nothing'],
     ]),
-    host.noise.length ? table([
-      { head: 'Own noise of', cell: (noise) => h('code', null, noise.metric) },
-      { head: 'Mode', cell: (noise) => noise.mode.replace('_', ' ') },
-      { head: 'σ of a pair', number: true, cell: (noise) => percent(noise.sigma_d, 3).replace('+', '') },
-      { head: 'A/A pairs', number: true, cell: (noise) => noise.pairs },
-      { head: 'Seen in 50 pairs', number: true, cell: (noise) => percent(detectable(noise.sigma_d)) },
-      { head: 'Latest', class: 'dim', cell: (noise) => time(noise.at) },
-    ], host.noise, { label: `Noise of ${host.name}` }) : empty('No A/A pairs yet: run ', h('code', null, 'steady aa'), ' there.'),
-    rest.length ? folded(`${rest.length} more facts`, facts(rest)) : null);
+    host.noise.length
+      ? table(
+          [
+            { head: 'Own noise of', cell: (noise) => h('code', null, noise.metric) },
+            { head: 'Mode', cell: (noise) => noise.mode.replace('_', ' ') },
+            {
+              head: 'σ of a pair',
+              number: true,
+              cell: (noise) => percent(noise.sigma_d, 3).replace('+', ''),
+            },
+            { head: 'A/A pairs', number: true, cell: (noise) => noise.pairs },
+            {
+              head: 'Seen in 50 pairs',
+              number: true,
+              cell: (noise) => percent(detectable(noise.sigma_d)),
+            },
+            { head: 'Latest', class: 'dim', cell: (noise) => time(noise.at) },
+          ],
+          host.noise,
+          { label: `Noise of ${host.name}` },
+        )
+      : empty('No A/A pairs yet: run ', h('code', null, 'steady aa'), ' there.'),
+    rest.length ? folded(`${rest.length} more facts`, facts(rest)) : null,
+  );
 }
 
 export default {
@@ -33,6 +62,13 @@ export default {
   cli: () => 'steady doctor --json',
   every: 10000,
   load: (params, query, signal) => get('/hosts.json', signal),
-  draw: (data) => h('div', null, h('h1', null, 'Hosts'),
-    data.hosts.length ? h('div', { class: 'stack' }, data.hosts.map(hostCard)) : empty('No machine has taken a job yet: run ', h('code', null, 'steady worker'), '.')),
+  draw: (data) =>
+    h(
+      'div',
+      null,
+      h('h1', null, 'Hosts'),
+      data.hosts.length
+        ? h('div', { class: 'stack' }, data.hosts.map(hostCard))
+        : empty('No machine has taken a job yet: run ', h('code', null, 'steady worker'), '.'),
+    ),
 };

@@ -8,20 +8,32 @@ import { badge, effect, empty, experimentLink, table } from '../parts.js';
 
 function search(query) {
   let timer = 0;
-  return h('form', { class: 'filters', role: 'search', onsubmit: (event) => event.preventDefault() },
-    h('label', { class: 'grow' }, h('span', null, 'Flags, ops or words'), h('input', {
-      id: 'journal-search', type: 'search', value: query.get('q') ?? '', placeholder: 'q4_0_experts fused', autocomplete: 'off',
-      oninput: (event) => {
-        const { value } = event.target;
-        clearTimeout(timer);
-        timer = setTimeout(async () => {
-          await go(value ? `/j?q=${encodeURIComponent(value)}` : '/j', true);
-          const again = document.getElementById('journal-search');
-          again?.focus();
-          again?.setSelectionRange(value.length, value.length);
-        }, 250);
-      },
-    })));
+  return h(
+    'form',
+    { class: 'filters', role: 'search', onsubmit: (event) => event.preventDefault() },
+    h(
+      'label',
+      { class: 'grow' },
+      h('span', null, 'Flags, ops or words'),
+      h('input', {
+        id: 'journal-search',
+        type: 'search',
+        value: query.get('q') ?? '',
+        placeholder: 'q4_0_experts fused',
+        autocomplete: 'off',
+        oninput: (event) => {
+          const { value } = event.target;
+          clearTimeout(timer);
+          timer = setTimeout(async () => {
+            await go(value ? `/j?q=${encodeURIComponent(value)}` : '/j', true);
+            const again = document.getElementById('journal-search');
+            again?.focus();
+            again?.setSelectionRange(value.length, value.length);
+          }, 250);
+        },
+      }),
+    ),
+  );
 }
 
 function summary(rows, asked) {
@@ -29,19 +41,57 @@ function summary(rows, asked) {
   const tally = {};
   for (const row of rows) tally[row.verdict] = (tally[row.verdict] ?? 0) + 1;
   const parts = Object.entries(tally).map(([verdict, n]) => `${n} ${verdict}`);
-  return h('p', { class: 'lead', role: 'status' }, rows.length ? `Tried ${rows.length} times: ${parts.join(', ')}.` : 'Never tried.');
+  return h(
+    'p',
+    { class: 'lead', role: 'status' },
+    rows.length ? `Tried ${rows.length} times: ${parts.join(', ')}.` : 'Never tried.',
+  );
 }
 
 export default {
   title: () => 'Journal',
-  cli: (params, query) => (query.get('q') ? `steady tried ${query.get('q')}` : 'steady journal --json'),
-  load: (params, query, signal) => get(`/j.json?q=${encodeURIComponent(query.get('q') ?? '')}`, signal),
-  draw: (data, params, query) => h('div', null, h('h1', null, 'Journal'), search(query), summary(data.rows, query.get('q')),
-    data.rows.length ? table([
-      { head: 'Day', class: 'dim nowrap', cell: (row) => day(row.decided_at) },
-      { head: 'Verdict', cell: (row) => [badge(row.verdict), row.reason ? h('span', { class: 'reason' }, words(row.reason)) : null] },
-      { head: 'Entry', class: 'wide', cell: (row) => [h('div', { class: 'claim' }, h('a', { href: `/j/${encodeURIComponent(row.slug)}` }, row.claim || row.id)),
-        row.sentence ? h('div', { class: 'small' }, row.sentence) : null, h('div', { class: 'dim small' }, experimentLink(row.id), ' · ', row.owner)] },
-      { head: 'Effect', number: true, cell: (row) => effect(row) },
-    ], data.rows, { class: 'verdicts', label: 'Journal entries, newest first' }) : query.get('q') ? null : empty('No entry yet: each verdict writes one.')),
+  cli: (params, query) =>
+    query.get('q') ? `steady tried ${query.get('q')}` : 'steady journal --json',
+  load: (params, query, signal) =>
+    get(`/j.json?q=${encodeURIComponent(query.get('q') ?? '')}`, signal),
+  draw: (data, params, query) =>
+    h(
+      'div',
+      null,
+      h('h1', null, 'Journal'),
+      search(query),
+      summary(data.rows, query.get('q')),
+      data.rows.length
+        ? table(
+            [
+              { head: 'Day', class: 'dim nowrap', cell: (row) => day(row.decided_at) },
+              {
+                head: 'Verdict',
+                cell: (row) => [
+                  badge(row.verdict),
+                  row.reason ? h('span', { class: 'reason' }, words(row.reason)) : null,
+                ],
+              },
+              {
+                head: 'Entry',
+                class: 'wide',
+                cell: (row) => [
+                  h(
+                    'div',
+                    { class: 'claim' },
+                    h('a', { href: `/j/${encodeURIComponent(row.slug)}` }, row.claim || row.id),
+                  ),
+                  row.sentence ? h('div', { class: 'small' }, row.sentence) : null,
+                  h('div', { class: 'dim small' }, experimentLink(row.id), ' · ', row.owner),
+                ],
+              },
+              { head: 'Effect', number: true, cell: (row) => effect(row) },
+            ],
+            data.rows,
+            { class: 'verdicts', label: 'Journal entries, newest first' },
+          )
+        : query.get('q')
+          ? null
+          : empty('No entry yet: each verdict writes one.'),
+    ),
 };

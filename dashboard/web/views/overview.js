@@ -29,70 +29,182 @@ export function timeLeft(row) {
 export function runningRow(row) {
   const soFar = row.progress ?? {};
   const known = Number.isFinite(soFar.effect);
-  return h('article', { class: 'run' },
-    h('div', null, h('p', { class: 'claim' }, badge('', row.state), ' ', experimentLink(row.id, row.claim)),
-      h('p', { class: 'dim small' }, row.id, ' · ', row.owner, ` · ${row.host || 'no host yet'}`, row.cancel_asked ? ' · stopping' : '')),
-    h('div', { class: 'live-line' }, known ? [effect(soFar), intervalBar(soFar, commonScale([soFar]), 'so far')] : h('span', { class: 'dim' }, 'no interval yet')),
-    h('div', null, progressBar(row.pairs_done, row.pairs_max, `pairs of ${row.id}`),
-      h('p', { class: 'dim small' }, `pair ${row.pairs_done} of at most ${row.pairs_max}`, timeLeft(row) ? ` · ${timeLeft(row)}` : '')));
+  return h(
+    'article',
+    { class: 'run' },
+    h(
+      'div',
+      null,
+      h('p', { class: 'claim' }, badge('', row.state), ' ', experimentLink(row.id, row.claim)),
+      h(
+        'p',
+        { class: 'dim small' },
+        row.id,
+        ' · ',
+        row.owner,
+        ` · ${row.host || 'no host yet'}`,
+        row.cancel_asked ? ' · stopping' : '',
+      ),
+    ),
+    h(
+      'div',
+      { class: 'live-line' },
+      known
+        ? [effect(soFar), intervalBar(soFar, commonScale([soFar]), 'so far')]
+        : h('span', { class: 'dim' }, 'no interval yet'),
+    ),
+    h(
+      'div',
+      null,
+      progressBar(row.pairs_done, row.pairs_max, `pairs of ${row.id}`),
+      h(
+        'p',
+        { class: 'dim small' },
+        `pair ${row.pairs_done} of at most ${row.pairs_max}`,
+        timeLeft(row) ? ` · ${timeLeft(row)}` : '',
+      ),
+    ),
+  );
 }
 
 function chips(query) {
   const now = query.get('verdict') ?? '';
-  return h('div', { class: 'chips', role: 'group', 'aria-label': 'Verdict' },
-    h('a', { href: address(query, { verdict: '', before: '' }), class: now ? null : 'on', 'aria-current': now ? null : 'true' }, 'all'),
-    VERDICTS.map((verdict) => h('a', {
-      href: address(query, { verdict, before: '' }), class: now === verdict ? 'on' : null,
-      'aria-current': now === verdict ? 'true' : null,
-    }, verdict)));
+  return h(
+    'div',
+    { class: 'chips', role: 'group', 'aria-label': 'Verdict' },
+    h(
+      'a',
+      {
+        href: address(query, { verdict: '', before: '' }),
+        class: now ? null : 'on',
+        'aria-current': now ? null : 'true',
+      },
+      'all',
+    ),
+    VERDICTS.map((verdict) =>
+      h(
+        'a',
+        {
+          href: address(query, { verdict, before: '' }),
+          class: now === verdict ? 'on' : null,
+          'aria-current': now === verdict ? 'true' : null,
+        },
+        verdict,
+      ),
+    ),
+  );
 }
 
 function filterBar(query) {
   let timer = 0;
-  const field = (key, label, type = 'text') => h('label', null, h('span', null, label), h('input', {
-    id: `filter-${key}`, type, value: query.get(key) ?? '', autocomplete: 'off',
-    oninput: (event) => {
-      const { value } = event.target;
-      clearTimeout(timer);
-      timer = setTimeout(async () => {
-        await go(address(new URLSearchParams(location.search), { [key]: value, before: '' }), true);
-        const again = document.getElementById(`filter-${key}`);
-        again?.focus();
-        again?.setSelectionRange?.(value.length, value.length);
-      }, 250);
-    },
-  }));
-  return h('form', { class: 'filters', role: 'search', onsubmit: (event) => event.preventDefault() },
-    chips(query), field('q', 'Search', 'search'), field('owner', 'Owner'), field('metric', 'Metric'), field('host', 'Machine'));
+  const field = (key, label, type = 'text') =>
+    h(
+      'label',
+      null,
+      h('span', null, label),
+      h('input', {
+        id: `filter-${key}`,
+        type,
+        value: query.get(key) ?? '',
+        autocomplete: 'off',
+        oninput: (event) => {
+          const { value } = event.target;
+          clearTimeout(timer);
+          timer = setTimeout(async () => {
+            await go(
+              address(new URLSearchParams(location.search), { [key]: value, before: '' }),
+              true,
+            );
+            const again = document.getElementById(`filter-${key}`);
+            again?.focus();
+            again?.setSelectionRange?.(value.length, value.length);
+          }, 250);
+        },
+      }),
+    );
+  return h(
+    'form',
+    { class: 'filters', role: 'search', onsubmit: (event) => event.preventDefault() },
+    chips(query),
+    field('q', 'Search', 'search'),
+    field('owner', 'Owner'),
+    field('metric', 'Metric'),
+    field('host', 'Machine'),
+  );
 }
 
 function verdictTable(rows) {
   const scale = commonScale(rows);
-  return table([
-    { head: 'Verdict', cell: (row) => [badge(row.verdict, row.state), row.reason ? h('span', { class: 'reason' }, words(row.reason)) : null] },
-    { head: 'Question', class: 'wide', cell: (row) => [h('div', { class: 'claim' }, experimentLink(row.id, row.claim || row.id)),
-      h('div', { class: 'dim small' }, row.id, ' · ', row.owner)] },
-    { head: 'Effect', number: true, cell: (row) => (Number.isFinite(row.effect) ? effect(row) : null) },
-    { head: percent(-scale, 0) + ' … ' + percent(scale, 0), cell: (row) => (Number.isFinite(row.effect) ? intervalBar(row, scale) : null) },
-    { head: 'Metric', cell: (row) => (row.metric ? h('code', null, row.metric) : null) },
-    { head: 'Machine', class: 'dim nowrap', cell: (row) => row.host },
-    { head: 'Decided', class: 'dim nowrap', cell: (row) => time(row.decided_at || row.submitted_at) },
-  ], rows, { class: 'verdicts', label: 'Experiments, newest first', focusable: false });
+  return table(
+    [
+      {
+        head: 'Verdict',
+        cell: (row) => [
+          badge(row.verdict, row.state),
+          row.reason ? h('span', { class: 'reason' }, words(row.reason)) : null,
+        ],
+      },
+      {
+        head: 'Question',
+        class: 'wide',
+        cell: (row) => [
+          h('div', { class: 'claim' }, experimentLink(row.id, row.claim || row.id)),
+          h('div', { class: 'dim small' }, row.id, ' · ', row.owner),
+        ],
+      },
+      {
+        head: 'Effect',
+        number: true,
+        cell: (row) => (Number.isFinite(row.effect) ? effect(row) : null),
+      },
+      {
+        head: percent(-scale, 0) + ' … ' + percent(scale, 0),
+        cell: (row) => (Number.isFinite(row.effect) ? intervalBar(row, scale) : null),
+      },
+      { head: 'Metric', cell: (row) => (row.metric ? h('code', null, row.metric) : null) },
+      { head: 'Machine', class: 'dim nowrap', cell: (row) => row.host },
+      {
+        head: 'Decided',
+        class: 'dim nowrap',
+        cell: (row) => time(row.decided_at || row.submitted_at),
+      },
+    ],
+    rows,
+    { class: 'verdicts', label: 'Experiments, newest first', focusable: false },
+  );
 }
 
 function strip(data) {
   const waiting = data.queue.filter((row) => row.state === 'queued');
   const running = data.queue.some((row) => row.state === 'running');
-  return h('p', { class: 'dim strip' }, running ? '' : 'Nothing runs · ',
+  return h(
+    'p',
+    { class: 'dim strip' },
+    running ? '' : 'Nothing runs · ',
     h('a', { href: '/q' }, waiting.length === 1 ? '1 waits' : `${waiting.length || 'none'} wait`),
-    ' · ', h('a', { href: '/hosts' }, data.hosts.length === 1 ? '1 machine' : `${data.hosts.length} machines`),
-    data.hosts.slice(0, 3).flatMap((host) => host.noise.slice(0, 1).map((noise) =>
-      ` · ${host.name.slice(0, 12)}: own noise ${percent(noise.sigma_d).replace('+', '')} (${noise.metric})`)));
+    ' · ',
+    h(
+      'a',
+      { href: '/hosts' },
+      data.hosts.length === 1 ? '1 machine' : `${data.hosts.length} machines`,
+    ),
+    data.hosts
+      .slice(0, 3)
+      .flatMap((host) =>
+        host.noise
+          .slice(0, 1)
+          .map(
+            (noise) =>
+              ` · ${host.name.slice(0, 12)}: own noise ${percent(noise.sigma_d).replace('+', '')} (${noise.metric})`,
+          ),
+      ),
+  );
 }
 
 export default {
   title: () => 'Verdicts',
-  cli: (params, query) => `steady show${query.get('verdict') ? ` --verdict ${query.get('verdict')}` : ''} --json`,
+  cli: (params, query) =>
+    `steady show${query.get('verdict') ? ` --verdict ${query.get('verdict')}` : ''} --json`,
   every: 2000,
   load: ([], query, signal) => {
     const asked = new URLSearchParams();
@@ -102,17 +214,38 @@ export default {
   draw: (data, params, query) => {
     const running = data.queue.filter((row) => row.state === 'running');
     // What has no answer yet stands in the strip above, unless it is asked for.
-    const rows = query.get('state') ? data.rows : data.rows.filter((row) => !['running', 'queued'].includes(row.state));
-    return h('div', null,
+    const rows = query.get('state')
+      ? data.rows
+      : data.rows.filter((row) => !['running', 'queued'].includes(row.state));
+    return h(
+      'div',
+      null,
       h('h1', { class: 'quiet-title' }, 'Verdicts'),
-      running.length ? h('section', { 'aria-label': 'Running now', class: 'now' }, running.map(runningRow)) : null,
+      running.length
+        ? h('section', { 'aria-label': 'Running now', class: 'now' }, running.map(runningRow))
+        : null,
       strip(data),
       filterBar(query),
-      rows.length ? verdictTable(rows) : empty(
-        [...query.keys()].length ? 'Nothing matches these filters. ' : 'No experiment yet. ',
-        [...query.keys()].length ? h('a', { href: '/' }, 'Show all') : ['Start with ', h('code', null, './steady demo'), ' or ', h('a', { href: '/submit' }, 'submit one'), '.']),
-      h('nav', { class: 'pager', 'aria-label': 'Older and newer' },
+      rows.length
+        ? verdictTable(rows)
+        : empty(
+            [...query.keys()].length ? 'Nothing matches these filters. ' : 'No experiment yet. ',
+            [...query.keys()].length
+              ? h('a', { href: '/' }, 'Show all')
+              : [
+                  'Start with ',
+                  h('code', null, './steady demo'),
+                  ' or ',
+                  h('a', { href: '/submit' }, 'submit one'),
+                  '.',
+                ],
+          ),
+      h(
+        'nav',
+        { class: 'pager', 'aria-label': 'Older and newer' },
         query.get('before') ? h('a', { href: address(query, { before: '' }) }, '← Newest') : null,
-        data.next ? h('a', { href: address(query, { before: data.next }) }, 'Older →') : null));
+        data.next ? h('a', { href: address(query, { before: data.next }) }, 'Older →') : null,
+      ),
+    );
   },
 };

@@ -6,8 +6,15 @@ import { join } from 'node:path';
 import { chromium as driver } from 'playwright-core';
 
 const PAGES = ['/', '/q', '/j', '/kernels', '/hosts', '/owners', '/submit'];
-const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-  '--disable-component-update', '--disable-sync'];
+const FLAGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
 
 async function api(context, path) {
   return (await fetch(context.address + path)).json();
@@ -15,7 +22,9 @@ async function api(context, path) {
 
 async function open(context, path) {
   await context.page.goto(context.address + path, { waitUntil: 'load' });
-  await context.page.waitForFunction(() => document.querySelector('main > div, main > .problem, main > article'));
+  await context.page.waitForFunction(() =>
+    document.querySelector('main > div, main > .problem, main > article'),
+  );
 }
 
 async function accepted(context) {
@@ -26,13 +35,18 @@ async function accepted(context) {
 const cases = {
   async 'the landing page shows verdicts first, with effect, interval and sign'(context) {
     await open(context, '/');
-    const row = context.page.locator('table.verdicts tbody tr').filter({ hasText: 'accept' }).first();
+    const row = context.page
+      .locator('table.verdicts tbody tr')
+      .filter({ hasText: 'accept' })
+      .first();
     await row.waitFor();
     const text = await row.innerText();
     assert.match(text, /[+−]\d+\.\d+.%/);
     assert.match(text, /\[.+,.+\]/);
-    assert.ok(await context.page.locator('.run').count() >= 1, 'what runs stands on top');
-    const painted = await context.page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime);
+    assert.ok((await context.page.locator('.run').count()) >= 1, 'what runs stands on top');
+    const painted = await context.page.evaluate(
+      () => performance.getEntriesByName('first-contentful-paint')[0]?.startTime,
+    );
     console.log(`    first contentful paint ${Math.round(painted)} ms`);
   },
 
@@ -41,7 +55,11 @@ const cases = {
     await open(context, '/');
     await page.getByRole('link', { name: 'reject', exact: true }).click();
     await page.waitForURL('**/?verdict=reject');
-    await page.waitForFunction(() => [...document.querySelectorAll('.verdicts .badge')].every((one) => one.textContent.includes('reject')));
+    await page.waitForFunction(() =>
+      [...document.querySelectorAll('.verdicts .badge')].every((one) =>
+        one.textContent.includes('reject'),
+      ),
+    );
     await page.locator('#filter-q').fill('softmax');
     await page.waitForURL('**/?verdict=reject&q=softmax');
     await page.reload();
@@ -62,7 +80,17 @@ const cases = {
     const head = await page.locator('header.verdict').innerText();
     assert.match(head, /accept/);
     assert.match(head, /\+\d/);
-    for (const title of ['Hypothesis', 'The change', 'Gates', 'Evidence', 'Where the time goes', 'Assumption checks', 'Environment', 'Attempts', 'Repeat']) {
+    for (const title of [
+      'Hypothesis',
+      'The change',
+      'Gates',
+      'Evidence',
+      'Where the time goes',
+      'Assumption checks',
+      'Environment',
+      'Attempts',
+      'Repeat',
+    ]) {
       assert.equal(await page.getByRole('heading', { name: title, exact: true }).count(), 1, title);
     }
     assert.match(await page.locator('main').innerText(), /Launches per token/);
@@ -71,7 +99,10 @@ const cases = {
       await page.waitForFunction((node) => node.complete, await image.elementHandle());
       assert.ok(await image.evaluate((node) => node.naturalWidth > 0), 'a figure did not load');
     }
-    assert.match(await page.locator('footer').innerText(), new RegExp(`steady show ${one.id} --json`));
+    assert.match(
+      await page.locator('footer').innerText(),
+      new RegExp(`steady show ${one.id} --json`),
+    );
     await page.screenshot({ path: join(context.shots, 'experiment.png'), fullPage: true });
   },
 
@@ -141,8 +172,15 @@ const cases = {
     await open(context, '/submit');
     const good = await page.locator('#spec').inputValue();
     const claim = '<img src=x onerror=document.title=1> <script>alert(1)</script> enough';
-    const spec = good.replace('The VNNI experts kernel raises decode speed', claim).replace('"me"', '"<svg onload=alert(1)>"').replace('my-first-question', 'hostile-question');
-    const reply = await fetch(`${context.address}/api/experiments`, { method: 'POST', body: spec, headers: { 'Content-Type': 'application/json', Authorization: 'Bearer browser-submit' } });
+    const spec = good
+      .replace('The VNNI experts kernel raises decode speed', claim)
+      .replace('"me"', '"<svg onload=alert(1)>"')
+      .replace('my-first-question', 'hostile-question');
+    const reply = await fetch(`${context.address}/api/experiments`, {
+      method: 'POST',
+      body: spec,
+      headers: { 'Content-Type': 'application/json', Authorization: 'Bearer browser-submit' },
+    });
     const { id } = await reply.json();
     for (const path of [`/x/${id}`, '/q', '/?state=queued']) {
       await open(context, path);
@@ -156,8 +194,12 @@ const cases = {
     const { queue } = await api(context, '/q.json');
     const running = queue.find((row) => row.state === 'running');
     await open(context, `/x/${running.id}`);
-    await page.evaluate(() => { window.stayed = true; });
-    const polled = page.waitForResponse((one) => one.url().includes(`${running.id}.json`), { timeout: 8000 });
+    await page.evaluate(() => {
+      window.stayed = true;
+    });
+    const polled = page.waitForResponse((one) => one.url().includes(`${running.id}.json`), {
+      timeout: 8000,
+    });
     await polled;
     assert.ok(await page.evaluate(() => window.stayed));
   },
@@ -166,7 +208,13 @@ const cases = {
     const { page } = context;
     const source = readFileSync(context.axe, 'utf8');
     const one = await accepted(context);
-    const all = [...PAGES, `/x/${one.id}`, `/x/${one.id}/pairs`, `/compare/${one.id}...${one.id}`, `/j/${one.decided_at.slice(0, 10)}-${one.id}`];
+    const all = [
+      ...PAGES,
+      `/x/${one.id}`,
+      `/x/${one.id}/pairs`,
+      `/compare/${one.id}...${one.id}`,
+      `/j/${one.decided_at.slice(0, 10)}-${one.id}`,
+    ];
     const found = [];
     for (const colorScheme of ['light', 'dark']) {
       await page.emulateMedia({ colorScheme });
@@ -174,9 +222,18 @@ const cases = {
         await page.goto(context.address + path, { waitUntil: 'load' });
         await page.waitForSelector('main h1');
         await page.evaluate(source);
-        const result = await page.evaluate(() => axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'] }));
+        const result = await page.evaluate(() =>
+          axe.run(document, {
+            runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'],
+          }),
+        );
         for (const violation of result.violations) {
-          found.push(`${colorScheme} ${path}: ${violation.id}: ${violation.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | ')}`);
+          found.push(
+            `${colorScheme} ${path}: ${violation.id}: ${violation.nodes
+              .slice(0, 3)
+              .map((node) => node.html.slice(0, 160))
+              .join(' | ')}`,
+          );
         }
         const name = path === '/' ? 'overview' : path.split('/')[1] || 'page';
         await page.screenshot({ path: join(context.shots, `${name}-${colorScheme}.png`) });
@@ -196,16 +253,23 @@ const cases = {
     const one = await accepted(context);
     for (const path of [...PAGES, `/x/${one.id}`]) {
       await open(context, path);
-      const [inner, outer] = await page.evaluate(() => [document.documentElement.scrollWidth, window.innerWidth]);
+      const [inner, outer] = await page.evaluate(() => [
+        document.documentElement.scrollWidth,
+        window.innerWidth,
+      ]);
       assert.ok(inner <= outer, `${path}: ${inner} > ${outer}`);
-      await page.screenshot({ path: join(context.shots, `${path === '/' ? 'overview' : path.split('/')[1]}-phone.png`) });
+      await page.screenshot({
+        path: join(context.shots, `${path === '/' ? 'overview' : path.split('/')[1]}-phone.png`),
+      });
     }
     await page.setViewportSize({ width: 1280, height: 900 });
   },
 
   async 'the page weighs little'(context) {
     let total = 0;
-    const count = async (response) => { total += (await response.body().catch(() => Buffer.alloc(0))).length; };
+    const count = async (response) => {
+      total += (await response.body().catch(() => Buffer.alloc(0))).length;
+    };
     context.page.on('response', count);
     const one = await accepted(context);
     await open(context, `/x/${one.id}`);
@@ -217,19 +281,32 @@ const cases = {
 };
 
 export async function run(context) {
-  const browser = await driver.launch({ executablePath: context.chromium, headless: true, args: FLAGS });
+  const browser = await driver.launch({
+    executablePath: context.chromium,
+    headless: true,
+    args: FLAGS,
+  });
   let failed = 0;
   for (const [name, body] of Object.entries(cases)) {
-    const view = await browser.newContext({ viewport: { width: 1280, height: 900 }, reducedMotion: 'reduce' });
+    const view = await browser.newContext({
+      viewport: { width: 1280, height: 900 },
+      reducedMotion: 'reduce',
+    });
     const page = await view.newPage();
     const errors = [];
     const expected = [];
     page.setDefaultTimeout(10000);
-    page.on('console', (message) => { if (message.type() === 'error') errors.push(message.text()); });
+    page.on('console', (message) => {
+      if (message.type() === 'error') errors.push(message.text());
+    });
     page.on('pageerror', (error) => errors.push(String(error)));
-    page.on('dialog', (dialog) => { errors.push(`dialog ${dialog.message()}`); dialog.dismiss(); });
+    page.on('dialog', (dialog) => {
+      errors.push(`dialog ${dialog.message()}`);
+      dialog.dismiss();
+    });
     page.on('request', (request) => {
-      if (!request.url().startsWith(context.address) && !/^(blob|data):/.test(request.url())) errors.push(`foreign request ${request.url()}`);
+      if (!request.url().startsWith(context.address) && !/^(blob|data):/.test(request.url()))
+        errors.push(`foreign request ${request.url()}`);
     });
     try {
       await body({ ...context, page, expected });

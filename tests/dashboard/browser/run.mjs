@@ -15,20 +15,41 @@ function skip(why) {
   process.exit(77);
 }
 
-const chromium = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
+const chromium = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
+  existsSync,
+);
 if (!chromium) skip('no chromium (apt-get install chromium)');
 if (!existsSync(join(root, 'node_modules/playwright-core'))) {
   try {
-    execFileSync('npm', ['ci', '--no-audit', '--no-fund', '--ignore-scripts'], { cwd: root, stdio: 'pipe', timeout: 120000 });
+    execFileSync('npm', ['ci', '--no-audit', '--no-fund', '--ignore-scripts'], {
+      cwd: root,
+      stdio: 'pipe',
+      timeout: 120000,
+    });
   } catch (error) {
-    skip(`playwright-core is not installed and npm ci did not work (${String(error.message).split('\n')[0]})`);
+    skip(
+      `playwright-core is not installed and npm ci did not work (${String(error.message).split('\n')[0]})`,
+    );
   }
 }
 
 const directory = mkdtempSync(join(tmpdir(), 'steady-page-'));
-chmodSync(directory, 0o755);  // as root the database runs under a user of its own
-const server = spawn(process.argv[2], [`private:${directory}`, '--experiments', '40', '--samples', '2000',
-  '--token', 'submit=browser-submit', '--token', 'cancel=browser-cancel'], { stdio: ['ignore', 'pipe', 'inherit'] });
+chmodSync(directory, 0o755); // as root the database runs under a user of its own
+const server = spawn(
+  process.argv[2],
+  [
+    `private:${directory}`,
+    '--experiments',
+    '40',
+    '--samples',
+    '2000',
+    '--token',
+    'submit=browser-submit',
+    '--token',
+    'cancel=browser-cancel',
+  ],
+  { stdio: ['ignore', 'pipe', 'inherit'] },
+);
 let code = 1;
 try {
   const address = await new Promise((resolve, reject) => {
@@ -44,11 +65,18 @@ try {
   const shots = join(root, 'screenshots');
   mkdirSync(shots, { recursive: true });
   const { run } = await import('./cases.mjs');
-  code = await run({ address, chromium, shots, axe: join(root, 'node_modules/axe-core/axe.min.js') });
+  code = await run({
+    address,
+    chromium,
+    shots,
+    axe: join(root, 'node_modules/axe-core/axe.min.js'),
+  });
 } catch (error) {
   console.error(error);
 } finally {
-  const ended = new Promise((resolve) => { server.on('exit', resolve); });
+  const ended = new Promise((resolve) => {
+    server.on('exit', resolve);
+  });
   if (server.exitCode === null) {
     server.kill('SIGTERM');
     await ended;

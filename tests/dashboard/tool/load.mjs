@@ -12,11 +12,21 @@ let turn = 0;
 function ask(path) {
   return new Promise((resolve) => {
     const begin = process.hrtime.bigint();
-    http.get(address + path, { agent }, (response) => {
-      let bytes = 0;
-      response.on('data', (chunk) => { bytes += chunk.length; });
-      response.on('end', () => resolve({ ms: Number(process.hrtime.bigint() - begin) / 1e6, status: response.statusCode, bytes }));
-    }).on('error', () => resolve({ ms: Number.NaN, status: 0, bytes: 0 }));
+    http
+      .get(address + path, { agent }, (response) => {
+        let bytes = 0;
+        response.on('data', (chunk) => {
+          bytes += chunk.length;
+        });
+        response.on('end', () =>
+          resolve({
+            ms: Number(process.hrtime.bigint() - begin) / 1e6,
+            status: response.statusCode,
+            bytes,
+          }),
+        );
+      })
+      .on('error', () => resolve({ ms: Number.NaN, status: 0, bytes: 0 }));
   });
 }
 
@@ -25,25 +35,34 @@ async function measure(name, path) {
   const times = [];
   let errors = 0;
   const end = Date.now() + Number(seconds) * 1000;
-  await Promise.all(Array.from({ length: Number(clients) }, async () => {
-    while (Date.now() < end) {
-      const one = await ask(path());
-      if (one.status === 200) times.push(one.ms);
-      else errors += 1;
-    }
-  }));
+  await Promise.all(
+    Array.from({ length: Number(clients) }, async () => {
+      while (Date.now() < end) {
+        const one = await ask(path());
+        if (one.status === 200) times.push(one.ms);
+        else errors += 1;
+      }
+    }),
+  );
   times.sort((x, y) => x - y);
-  const at = (share) => times[Math.min(times.length - 1, Math.floor(share * times.length))]?.toFixed(1);
-  console.log(`${name.padEnd(22)} ${String(times.length).padStart(7)} answers  p50 ${at(0.5)} ms  p95 ${at(0.95)} ms  p99 ${at(0.99)} ms  errors ${errors}`);
+  const at = (share) =>
+    times[Math.min(times.length - 1, Math.floor(share * times.length))]?.toFixed(1);
+  console.log(
+    `${name.padEnd(22)} ${String(times.length).padStart(7)} answers  p50 ${at(0.5)} ms  p95 ${at(0.95)} ms  p99 ${at(0.99)} ms  errors ${errors}`,
+  );
 }
 
-const first = JSON.parse(await new Promise((resolve) => {
-  http.get(`${address}/experiments.json?limit=200&verdict=accept`, (response) => {
-    let text = '';
-    response.on('data', (chunk) => { text += chunk; });
-    response.on('end', () => resolve(text));
-  });
-}));
+const first = JSON.parse(
+  await new Promise((resolve) => {
+    http.get(`${address}/experiments.json?limit=200&verdict=accept`, (response) => {
+      let text = '';
+      response.on('data', (chunk) => {
+        text += chunk;
+      });
+      response.on('end', () => resolve(text));
+    });
+  }),
+);
 ids = first.rows.map((row) => row.id);
 const newest = first.rows[0].cursor;
 const id = () => ids[(turn += 1) % ids.length];
@@ -57,12 +76,19 @@ await measure('overview, shared', () => '/index.json');
 await measure('overview, own page', () => `/index.json?before=${page()}`);
 await measure('list, by verdict', () => `/experiments.json?verdict=accept&before=${page()}`);
 await measure('list, by owner', () => `/experiments.json?owner=kim&before=${page()}`);
-await measure('list, by words', () => `/experiments.json?q=${encodeURIComponent(words[(turn += 1) % words.length])}&before=${page()}`);
+await measure(
+  'list, by words',
+  () =>
+    `/experiments.json?q=${encodeURIComponent(words[(turn += 1) % words.length])}&before=${page()}`,
+);
 await measure('experiment', () => `/x/${id()}.json?n=${turn}`);
 await measure('pairs', () => `/x/${id()}/pairs.json?n=${turn}`);
 await measure('figure', () => `/x/${id()}/figure/pairs.svg?n=${turn}`);
 await measure('events', () => `/x/${id()}/events.json`);
-await measure('journal search', () => `/j.json?limit=50&q=${encodeURIComponent(words[turn % words.length])}&n=${(turn += 1)}`);
+await measure(
+  'journal search',
+  () => `/j.json?limit=50&q=${encodeURIComponent(words[turn % words.length])}&n=${(turn += 1)}`,
+);
 await measure('queue', () => `/q.json?n=${(turn += 1)}`);
 await measure('hosts', () => `/hosts.json?n=${(turn += 1)}`);
 await measure('kernels', () => `/kernels.json?n=${(turn += 1)}`);
