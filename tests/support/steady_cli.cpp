@@ -2,6 +2,7 @@
 #include "tests/support/steady_cli.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
