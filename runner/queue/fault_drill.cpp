@@ -109,11 +109,16 @@ void Storm::thaw_due() {
     }
 }
 
+// Children live for milliseconds: look until there is one.
 void Storm::kill_child(const Slot& slot) {
-    std::ifstream children(fmt::format("/proc/{}/task/{}/children", slot.pid, slot.pid));
-    for (pid_t child = 0; children >> child;) {
-        ::kill(child, SIGKILL);
-        ++report_.child_kills;
+    for (int look = 0; look < 200; ++look) {
+        std::ifstream children(fmt::format("/proc/{}/task/{}/children", slot.pid, slot.pid));
+        if (pid_t child = 0; children >> child) {
+            ::kill(child, SIGKILL);
+            ++report_.child_kills;
+            return;
+        }
+        ::usleep(1000);
     }
 }
 
