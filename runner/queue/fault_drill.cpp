@@ -71,7 +71,7 @@ private:
     void start_worker(Slot& slot);
     void kill_worker(Slot& slot) const;
     void thaw_due();
-    void kill_child(const Slot& slot);
+    void kill_child();
     void kill_server();
     void inject(Fault fault);
     std::vector<Fault> faults();
@@ -109,11 +109,18 @@ void Storm::thaw_due() {
     }
 }
 
-void Storm::kill_child(const Slot& slot) {
-    std::ifstream children(fmt::format("/proc/{}/task/{}/children", slot.pid, slot.pid));
-    for (pid_t child = 0; children >> child;) {
-        ::kill(child, SIGKILL);
-        ++report_.child_kills;
+// Children live for milliseconds: look until there is one, at any worker.
+void Storm::kill_child() {
+    for (int look = 0; look < 200; ++look) {
+        for (const Slot& slot : slots_) {
+            std::ifstream children(fmt::format("/proc/{}/task/{}/children", slot.pid, slot.pid));
+            if (pid_t child = 0; children >> child) {
+                ::kill(child, SIGKILL);
+                ++report_.child_kills;
+                return;
+            }
+        }
+        ::usleep(500);
     }
 }
 
@@ -135,7 +142,7 @@ void Storm::inject(Fault fault) {
             ++report_.worker_kills;
             return;
         case Fault::child:
-            kill_child(slot);
+            kill_child();
             return;
         case Fault::freeze:
             if (slot.thaw_s > 0) return;

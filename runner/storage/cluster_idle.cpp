@@ -40,7 +40,7 @@ bool idle_long_enough(const Layout& layout) {
 }
 
 void watch(const Layout& layout, pid_t pid) {
-    while (running_postmaster(layout) == pid) {
+    while (pid != 0 && running_postmaster(layout) == pid) {
         const int limit = idle_limit_s(layout);
         ::sleep(limit > 0 && limit < static_cast<int>(kTick_s) ? 1 : kTick_s);
         if (!idle_long_enough(layout)) continue;

@@ -61,7 +61,14 @@ Reach try_connect(const std::string& url, std::string& reason) {
 void create_database(const Layout& layout) {
     pqxx::connection connection(layout.url("postgres"));
     pqxx::nontransaction work(connection);
-    work.exec("create database steady");
+    try {
+        work.exec("create database steady");
+    } catch (const pqxx::sql_error& error) {
+        // A starter was killed while the server was still making it: wait for that one.
+        const std::string& state = error.sqlstate();
+        if (state != "42P04" && state != "23505" && state != "55006") throw;
+        std::this_thread::sleep_for(milliseconds(5));
+    }
 }
 
 bool ended(pid_t pid, const Layout& layout) {
@@ -77,7 +84,7 @@ void wait_until_ready(const Layout& layout, pid_t pid) {
         if (reach == Reach::ready) return;
         if (reach == Reach::no_database) {
             create_database(layout);
-            continue;
+            if (steady_clock::now() < give_up) continue;
         }
         if (ended(pid, layout) || steady_clock::now() > give_up) {
             std::string log = read_line_or_empty(layout.log_path);
