@@ -83,8 +83,8 @@ int run_list(const Options& options) {
                                 {"layout", variant->layout},
                                 {"granule", variant->granule == kWhole ? 0 : variant->granule}});
             if (options.json) continue;
-            fmt::print("  {:<28} {:<4} {:<8} {}\n", variant->name,
-                       input_name(variant->input), variant->layout,
+            fmt::print("  {:<28} {:<4} {:<8} {}\n", variant->name, input_name(variant->input),
+                       variant->layout,
                        missing.empty() ? "" : "needs " + missing + ", which this CPU lacks");
         }
         ops.push_back(

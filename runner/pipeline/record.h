@@ -35,23 +35,23 @@ struct Evidence {
 };
 
 struct Record {
-    std::string id;             // <spec id>-<8 hex of spec hash>[-<rerun>]
+    std::string id;  // <spec id>-<8 hex of spec hash>[-<rerun>]
     std::int64_t job = 0;
     int rerun = 0;
-    std::string state;          // queued, running, done, failed, cancelled
-    std::string note;           // crash text, cancel reason
+    std::string state;  // queued, running, done, failed, cancelled
+    std::string note;   // crash text, cancel reason
     Spec spec;
-    std::string spec_text;      // canonical JSON
+    std::string spec_text;  // canonical JSON
     std::string question_sha;
     std::uint64_t seed = 0;
-    std::vector<Pair> pairs;    // official ones, in order of measurement
+    std::vector<Pair> pairs;  // official ones, in order of measurement
     Evidence evidence;
     std::vector<Attempt> attempts;
-    std::vector<std::string> earlier;  // ids of earlier attempts at the same question
-    std::optional<Analysis> analysis;  // as stored with the verdict
+    std::vector<std::string> earlier;      // ids of earlier attempts at the same question
+    std::optional<Analysis> analysis;      // as stored with the verdict
     std::string submitted_at, decided_at;  // ISO 8601, UTC
-    double seconds = 0;         // wall time spent measuring
-    std::string journal_path;   // relative to the project root, empty until written
+    double seconds = 0;                    // wall time spent measuring
+    std::string journal_path;              // relative to the project root, empty until written
 };
 
 }  // namespace steady

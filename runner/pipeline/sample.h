@@ -11,11 +11,11 @@ namespace steady {
 enum class PairKind { measure, aa, control, warmup };
 
 struct Pair {
-    int gate = 0;      // index in Spec::gates of the gate that owns the measurement (see plan.h)
-    int number = 0;    // 0-based within gate and kind
-    int attempt = 0;   // 0, then one more for each repeat of a discarded pair
+    int gate = 0;     // index in Spec::gates of the gate that owns the measurement (see plan.h)
+    int number = 0;   // 0-based within gate and kind
+    int attempt = 0;  // 0, then one more for each repeat of a discarded pair
     PairKind kind = PairKind::measure;
-    std::string coins;     // one per block, '0' = A (baseline) first; process pairs: one
+    std::string coins;      // one per block, '0' = A (baseline) first; process pairs: one
     std::string discarded;  // empty, or the label-free reason
     bool sealed = false;    // all values of both arms are stored
     // metric → values by rep, in order of measurement. Raw metrics: token_ns, block_ns, ffn_ns,

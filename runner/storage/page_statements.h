@@ -1,5 +1,5 @@
-// The statements of page_reads.cpp, in one place. Parameters only; filters that are absent are empty
-// strings, so that no statement is put together at run time.
+// The statements of page_reads.cpp, in one place. Parameters only; filters that are absent are
+// empty strings, so that no statement is put together at run time.
 #pragma once
 
 namespace steady::sql {
@@ -88,15 +88,16 @@ inline constexpr const char* kPageAccepted =
 
 inline constexpr const char* kPageOwners =
     "select e.spec ->> 'owner' as owner, count(*), count(*) filter (where v.outcome = 'accept'), "
-    "count(*) filter (where v.outcome = 'reject'), count(*) filter (where a.prediction = 'inside'), "
-    "count(*) filter (where a.prediction = 'above'), count(*) filter (where a.prediction = 'below') "
+    "count(*) filter (where v.outcome = 'reject'), count(*) filter (where a.prediction = "
+    "'inside'), "
+    "count(*) filter (where a.prediction = 'above'), count(*) filter (where a.prediction = "
+    "'below') "
     "from (select exp_id, spec from steady.experiment order by exp_id desc limit 2000) e "
     "join steady.job j using (exp_id) left join steady.verdict v using (job_id) "
     "left join lateral jsonb_to_record(v.analysis) as a(prediction text) on true "
     "group by 1 order by 2 desc limit 200";
 
-inline constexpr const char* kPageDepth =
-    "select count(*) from steady.job where state = 'queued'";
+inline constexpr const char* kPageDepth = "select count(*) from steady.job where state = 'queued'";
 
 inline constexpr const char* kPageEvents =
     "select j.job_id, j.state, v.outcome, v.reason, "

@@ -67,8 +67,7 @@ TEST_P(TinyModel, GreedyTokensAreTheExactOnes) {
     for (const tiny::Prompt& prompt : tiny::prompts(GetParam())) {
         std::vector<std::int32_t> made{greedy_token(feed(*arms[0], prompt.tokens))};
         while (made.size() < prompt.greedy.size()) {
-            const auto position =
-                static_cast<std::int64_t>(prompt.tokens.size() + made.size()) - 1;
+            const auto position = static_cast<std::int64_t>(prompt.tokens.size() + made.size()) - 1;
             made.push_back(greedy_token(feed(*arms[0], {&made.back(), 1}, position)));
         }
         EXPECT_EQ(made, prompt.greedy);

@@ -14,8 +14,9 @@ void expect_round_trip(const Message& message, Variant (*read)(const std::string
 }
 
 TEST(SessionJson, EveryMessageReadsBack) {
-    expect_round_trip(OpenRequest{"n", {{"A", {}}, {"B", {{{"*", "reference"}}, {}, 2, {}}}}, 64, 7},
-                      &request_from_line);
+    expect_round_trip(
+        OpenRequest{"n", {{"A", {}}, {"B", {{{"*", "reference"}}, {}, 2, {}}}}, 64, 7},
+        &request_from_line);
     expect_round_trip(CorrectnessRequest{"n", "text\n\"quoted\" ü", 4, 8}, &request_from_line);
     expect_round_trip(DuetRequest{"n", "block", "0110", 4, 8, 8, 2, "x"}, &request_from_line);
     expect_round_trip(ProfileRequest{"n", 3, 2, "x"}, &request_from_line);
@@ -63,12 +64,12 @@ TEST(SessionJson, WrongLinesNameTheField) {
               std::string::npos);
     EXPECT_NE(error_of(R"({"type":"open","nonce":"1","arms":{"A":{"type":"x"}}})").find("/arms/A"),
               std::string::npos);
-    EXPECT_NE(error_of(R"({"type":"open","nonce":"1","arms":{},"context":9999999999})")
-                  .find("/context"),
-              std::string::npos);
-    EXPECT_NE(error_of(R"({"type":"open","nonce":"1","arms":{},"layout_seed":-1})")
-                  .find("/layout_seed"),
-              std::string::npos);
+    EXPECT_NE(
+        error_of(R"({"type":"open","nonce":"1","arms":{},"context":9999999999})").find("/context"),
+        std::string::npos);
+    EXPECT_NE(
+        error_of(R"({"type":"open","nonce":"1","arms":{},"layout_seed":-1})").find("/layout_seed"),
+        std::string::npos);
     EXPECT_NE(error_of(R"({"type":"open","nonce":"1","arms":{},"context":1.5})").find("/context"),
               std::string::npos);
     EXPECT_NE(error_of(deep).find("deeper"), std::string::npos);

@@ -73,8 +73,8 @@ TEST(Session, DuetFollowsTheCoins) {
         const auto& first = a_first ? duet.a : duet.b;
         const auto& second = a_first ? duet.b : duet.a;
         EXPECT_GT(second.start_ns[2 * block],
-                  first.start_ns[2 * block + 1] + static_cast<std::int64_t>(
-                                                      first.token_ns[2 * block + 1]) - 1);
+                  first.start_ns[2 * block + 1] +
+                      static_cast<std::int64_t>(first.token_ns[2 * block + 1]) - 1);
     }
     for (const double ns : duet.a.token_ns) EXPECT_GT(ns, 0);
     EXPECT_GT(duet.a.ttft_ns, duet.a.token_ns[0]);

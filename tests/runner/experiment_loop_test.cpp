@@ -94,11 +94,14 @@ TEST(Experiment, WinningAloneAndLosingInTheModelIsSaid) {
 }
 
 TEST(Experiment, AResumedRunGoesOnWhereItStopped) {
-    const Outcome whole = run(small_experiment(), {.effect = 0.02});
+    const Outcome whole =
+        run(small_experiment(), {.effect = 0.05, .token_sd = 0.002, .spike_share = 0});
     ASSERT_GT(whole.sink.pairs.size(), 6u);
-    const Outcome rest = run(small_experiment(), {.effect = 0.02}, [&](Experiment& experiment) {
-        experiment.pairs.assign(whole.sink.pairs.begin(), whole.sink.pairs.begin() + 5);
-    });
+    const Outcome rest =
+        run(small_experiment(), {.effect = 0.05, .token_sd = 0.002, .spike_share = 0},
+            [&](Experiment& experiment) {
+                experiment.pairs.assign(whole.sink.pairs.begin(), whole.sink.pairs.begin() + 5);
+            });
     EXPECT_EQ(rest.sink.pairs.size() + 5, whole.sink.pairs.size());
     EXPECT_EQ(rest.sink.pairs[0].coins, whole.sink.pairs[5].coins);
 }
@@ -113,7 +116,7 @@ TEST(Experiment, CancelledBetweenPairsKeepsWhatWasMeasured) {
 }
 
 TEST(Experiment, CrashesAreRecordedAndDoNotDecideByThemselves) {
-    FakeWorld world{.effect = 0.05};
+    FakeWorld world{.effect = 0.05, .token_sd = 0.002, .spike_share = 0};
     world.failure = [](int call) { return call == 3 ? "crash" : ""; };
     const Outcome done = run(small_experiment(), world);
     EXPECT_EQ(done.result.analysis.verdict, Verdict::accept);
