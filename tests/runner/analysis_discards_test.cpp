@@ -63,7 +63,7 @@ TEST(PairQuality, ADriftOfOneArmIsBlamedOnIt) {
     Pair pair = flat_pair();
     for (std::size_t i = 0; i < 80; ++i)
         pair.b["token_ns"][i] *= std::exp(0.002 * static_cast<double>(i));
-    const PairQuality quality = assess(pair);
+    const PairQuality quality = assess(pair, Mode::process_pairs);
     EXPECT_FALSE(quality.valid);
 }
 
