@@ -31,7 +31,7 @@ int print(const Arguments& arguments, const nlohmann::json& json, const std::str
 // An experiment file with its arms made equal: the same question asked of nothing.
 Spec as_aa(const std::string& file, const Arguments& arguments) {
     nlohmann::json json = nlohmann::json::parse(read_file(file), nullptr, true, true);
-    json["id"] = "aa";
+    json["id"] = "a-against-a";
     json["arms"]["B"] = json["arms"]["A"];
     json["expect_diff"] = nlohmann::json::array();
     json["schedule"]["aa_pairs"] = arguments.number("pairs", 20, 0, 50);
@@ -41,7 +41,7 @@ Spec as_aa(const std::string& file, const Arguments& arguments) {
         if (gate["level"] != "micro") gates.push_back(gate);  // no op differs now
     }
     json["gates"] = gates;
-    SpecResult result = parse_spec(json.dump(), "aa");
+    SpecResult result = parse_spec(json.dump(), "a-against-a");
     if (!result.spec) throw Error(describe(result.errors.at(0), file));
     return std::move(*result.spec);
 }
@@ -102,7 +102,7 @@ bool meets(const Expectation& expected, Verdict verdict) {
 
 int verb_aa(const Arguments& arguments) {
     const std::string file =
-        arguments.words.empty() ? experiment_file("selftest/aa") : arguments.words[0];
+        arguments.words.empty() ? experiment_file("selftest/a-against-a") : arguments.words[0];
     const Spec spec = as_aa(file, arguments);
     const long long runs = arguments.number("runs", 1, 1, 100000);
     Arguments quiet = arguments;
@@ -150,7 +150,7 @@ int verb_selftest(const Arguments& arguments) {
                                          {"gain-5", "accept"},
                                          {"burn-2", "reject"},
                                          {"gain-2", "accept"},
-                                         {"aa", "not accept"}};
+                                         {"a-against-a", "not accept"}};
     Arguments quiet = arguments;
     quiet.options["no-journal"] = "1";
     nlohmann::json rows = nlohmann::json::array();
