@@ -13,6 +13,7 @@
 #include "runner/edges/engine_executor.h"
 #include "runner/edges/fingerprint.h"
 #include "runner/experiment.h"
+#include "runner/pipeline/plan.h"
 #include "runner/pipeline/record_json.h"
 #include "runner/pipeline/schedule.h"
 #include "runner/storage/migrate.h"
@@ -56,6 +57,57 @@ void report_progress(const Spec& spec, const Analysis& analysis, const Pair& pai
     } else {
         fmt::print(stderr, "{}\n", line);
     }
+}
+
+const std::string& fact(const Fingerprint& print, const char* name) {
+    static const std::string none;
+    const auto found = print.find(name);
+    return found == print.end() ? none : found->second;
+}
+
+// The log E of an earlier attempt's own pairs for its deciding gate; nothing when it does not count
+// here: other machine, engine or model, accepted, or without pairs.
+std::optional<GateResult> own_evidence(const Record& earlier, const std::string& host,
+                                       const Fingerprint& here) {
+    if (earlier.attempts.empty() || earlier.attempts.back().host != host) return std::nullopt;
+    const Fingerprint& there = earlier.attempts.back().fingerprint;
+    for (const char* same : {"engine_sha256", "model_sha256"}) {
+        if (fact(there, same) != fact(here, same)) return std::nullopt;
+    }
+    const Analysis analysis = earlier.analysis ? *earlier.analysis : judge_again(earlier, false);
+    if (earlier.analysis && analysis.verdict == Verdict::accept) return std::nullopt;
+    for (const GateResult& gate : analysis.gates) {
+        if (gate.role != Role::decides || gate.pairs == 0) continue;
+        GateResult own = gate;
+        if (const auto& prior = earlier.evidence.prior) {
+            own.log_e_accept -= prior->log_e_accept;
+            own.log_e_reject -= prior->log_e_reject;
+        }
+        // A rejected idea may be asked again, against the evidence that it gave; it is not
+        // rejected unheard.
+        if (analysis.verdict == Verdict::reject) own.log_e_reject = 0;
+        return own;
+    }
+    return std::nullopt;
+}
+
+// An A/A run asks nothing, so it has no earlier attempts.
+Prior prior_of(Job& job, const Fingerprint& here) {
+    Prior prior;
+    const Spec& spec = job.record.spec;
+    const Gate* gate = deciding_gate(spec);
+    if (gate == nullptr) return prior;
+    prior.history =
+        job.store->host_history(job.host, gate->metric, spec.schedule.mode, job.record.job);
+    if (arms_difference(spec).empty()) return prior;
+    for (const std::string& id : job.record.earlier) {
+        const auto own = own_evidence(job.store->load_record(id), job.host, here);
+        if (!own) continue;
+        prior.attempts.push_back(id);
+        prior.log_e_accept += own->log_e_accept;
+        prior.log_e_reject += own->log_e_reject;
+    }
+    return prior;
 }
 
 // This experiment's A/A pairs join the host's history of noise.
@@ -108,13 +160,12 @@ JobResult run_job(Job& job, const Arguments& arguments) {
     experiment.spec = &spec;
     experiment.seed = job.record.seed;
     experiment.evidence = job.record.evidence;
-    experiment.earlier_attempts = static_cast<int>(job.record.earlier.size());
     for (const Pair& pair : job.record.pairs) {
         if (pair.sealed) experiment.pairs.push_back(pair);
     }
-    if (const Gate* gate = deciding_gate(spec)) {
-        experiment.history =
-            job.store->host_history(job.host, gate->metric, spec.schedule.mode, job.record.job);
+    if (!experiment.evidence.prior) {
+        experiment.evidence.prior = prior_of(job, fingerprint);
+        job.sink->put_prior(*experiment.evidence.prior);
     }
     experiment.executor = &executor;
     experiment.sink = job.sink;

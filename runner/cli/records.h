@@ -10,8 +10,8 @@ namespace steady {
 // --db, STEADY_DATABASE_URL or the private database; migrated.
 Store open_store(const Arguments& arguments, DatabaseRole role = DatabaseRole::owner);
 
-// The analysis of a record's stored samples, with the host history of its own time.
-Analysis judge_again(Store& store, const Record& record);
+// The analysis of a record's stored samples; finished: no more pairs will come.
+Analysis judge_again(const Record& record, bool finished = true);
 
 // Renders the entry and its figure under journal/, keeps the Notes of an older file, stores the
 // path. Sets record.journal_path.

@@ -32,9 +32,12 @@ int verb_compare(const Arguments& arguments);
 int verb_report(const Arguments& arguments);
 int verb_export(const Arguments& arguments);
 
-// verbs_host.cpp: this machine
+// verbs_audit.cpp: questions whose truth is known
 int verb_aa(const Arguments& arguments);
 int verb_selftest(const Arguments& arguments);
+int verb_disturb(const Arguments& arguments);
+
+// verbs_host.cpp: this machine
 int verb_doctor(const Arguments& arguments);
 int verb_demo(const Arguments& arguments);
 

@@ -20,9 +20,6 @@ namespace {
 using protocol::ArmRequest;
 using protocol::DuetArm;
 
-// In a duet both arms alternate every few tokens, so that a disturbance meets both; processes one
-// after the other are not protected like that.
-constexpr double kDuetSteal = 0.10, kDuetBusyOthers = 0.25;
 constexpr double kFewestTicks_s = 0.05;  // /proc/stat counts in 10 ms: less is rounding
 constexpr double kMicroTimeout_s = 600;
 
@@ -57,24 +54,15 @@ void fill(Pair& pair, const std::string& scope, const DuetArm& a, const DuetArm&
     put_single(pair, "launches_per_token", a.launches_per_token, b.launches_per_token);
 }
 
-// What noise says about the window in which these tokens were timed.
-std::string disturbance(const protocol::DuetReply& reply, Mode mode) {
+// What noise says about the window in which a process pair's arm was timed. A duet needs no such
+// judge: whatever disturbs it meets both arms in coin-drawn order, so it costs precision alone.
+std::string disturbance(const protocol::DuetReply& reply) {
     double window_s = 0;
     for (const DuetArm* arm : {&reply.a, &reply.b}) {
         for (const double ns : arm->token_ns) window_s += ns * 1e-9;
     }
-    const double most_steal = mode == Mode::duet ? kDuetSteal : kMostSteal;
-    const double most_busy = mode == Mode::duet ? kDuetBusyOthers : kMostBusyOthers;
-    const auto beyond = [&](double share, double most) {
-        return share > most && share * window_s >= kFewestTicks_s;
-    };
-    if (beyond(reply.steal_share, most_steal)) {
-        return fmt::format("steal {:.1f} %", 100 * reply.steal_share);
-    }
-    if (beyond(reply.busy_others_share, most_busy)) {
-        return fmt::format("other processes {:.1f} %", 100 * reply.busy_others_share);
-    }
-    return "";
+    const auto seen = [&](double share) { return share * window_s >= kFewestTicks_s ? share : 0; };
+    return noise_reason(seen(reply.steal_share), seen(reply.busy_others_share));
 }
 
 template <class Reply>
@@ -221,7 +209,6 @@ void EngineExecutor::measure_duet(const MeasureRequest& request, Pair& pair) {
     const std::string b = pair.kind == PairKind::aa ? "A" : "B";
     const auto reply = duet(request, "A", b);
     fill(pair, request.scope, reply.a, reply.b);
-    if (options_.discard_noisy) pair.discarded = disturbance(reply, Mode::duet);
 }
 
 // Each arm in a process of its own, in the order of the first coin. The protocol knows duets only,
@@ -236,7 +223,7 @@ void EngineExecutor::measure_processes(const MeasureRequest& request, Pair& pair
     for (const std::string label : {b_first ? "B" : "A", b_first ? "A" : "B"}) {
         const std::string arm = pair.kind == PairKind::aa ? "A" : label;
         replies[label] = duet(alone, arm, arm);
-        const auto reason = disturbance(replies[label], Mode::process_pairs);
+        const auto reason = disturbance(replies[label]);
         if (options_.discard_noisy && pair.discarded.empty()) pair.discarded = reason;
     }
     fill(pair, request.scope, replies["A"].a, replies["B"].a);

@@ -7,7 +7,7 @@
 
 namespace steady {
 
-// Judgement: a duet averages out what is below, so only what would drown both arms discards a pair.
+// Judgement: for process pairs, whose arms meet different weather.
 constexpr double kMostSteal = 0.05;       // share of wall time × CPUs taken by the hypervisor
 constexpr double kMostBusyOthers = 0.50;  // share used by processes that are not ours
 constexpr double kMostPressure = 5;       // per cent of time with runnable tasks waiting, 10 s mean

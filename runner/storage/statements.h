@@ -63,6 +63,8 @@ inline constexpr const char* kRecord =
 inline constexpr const char* kEarlier =
     "select x.name from steady.experiment x join steady.experiment e using (question_sha) "
     "where e.name = $1 and x.exp_id < e.exp_id order by x.exp_id";
+inline constexpr const char* kAttemptsAt =
+    "select name from steady.experiment where question_sha = decode($1, 'hex') order by exp_id";
 inline constexpr const char* kAttempts =
     "select a.epoch, a.worker, h.name, a.fingerprint, "
     "to_char(a.began at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'), "
@@ -108,7 +110,7 @@ inline constexpr const char* kHistory =
     "select d from (select d, at, pair_no from steady.aa_value a join steady.host h "
     "using (host_id) where h.name = $1 and a.metric = $2 and a.mode = $3 and a.job_id <> $4 "
     "and a.at < coalesce((select min(began) from steady.attempt where job_id = $4), "
-    "clock_timestamp()) order by at desc, pair_no desc limit 200) latest order by at, pair_no";
+    "clock_timestamp()) order by at desc, pair_no desc limit 60) latest order by at, pair_no";
 
 // --- tokens ---
 inline constexpr const char* kCreateToken =

@@ -59,7 +59,8 @@ std::string question_sha(const Spec& spec) {
     nlohmann::json asked{{"program", spec.subject.program},
                          {"repo", spec.subject.repo},
                          {"model", spec.subject.model},
-                         {"workload", spec.subject.workload}};
+                         {"workload", spec.subject.workload},
+                         {"threads", spec.subject.threads}};
     for (const auto& [name, arm] : spec.arms) asked["arms"][name] = asked_of(arm);
     for (const auto& gate : spec.gates) {
         if (gate.role == Role::decides) asked["metric"] = gate.metric;

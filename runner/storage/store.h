@@ -103,6 +103,8 @@ public:
     // reference: an id, a unique prefix of one, a spec id (its latest) or "last". Throws Error
     // that names near ids.
     std::string resolve(const std::string& reference);
+    // Ids of all experiments that asked this spec's question, oldest first.
+    std::vector<std::string> attempts_at(const Spec& spec);
     Record load_record(const std::string& reference);
     // Every planned pair with its values where sealed: what a resuming worker still has to do.
     std::vector<Pair> load_pairs(std::int64_t job, bool with_open = true);

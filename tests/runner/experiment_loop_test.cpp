@@ -26,8 +26,8 @@ Outcome run(const nlohmann::json& json, const FakeWorld& world,
     Experiment experiment;
     experiment.spec = &run.spec;
     experiment.seed = 42;
-    experiment.history.sigma0 = 0.004;
-    for (int i = 0; i < 24; ++i) experiment.history.aa_pairs.push_back(i % 2 ? 0.003 : -0.003);
+    experiment.evidence.prior.emplace().history.sigma0 = 0.004;
+    for (int i = 0; i < 24; ++i) experiment.evidence.prior->history.aa_pairs.push_back(i % 2 ? 0.003 : -0.003);
     experiment.executor = &executor;
     experiment.sink = &run.sink;
     if (prepare) prepare(experiment);
