@@ -154,7 +154,9 @@ void apply_discard_rules(const Spec& spec, MeasurementState& state, bool finishe
         if (!one.quality.valid) last = one.quality.reason;
         never_there &= one.quality.reason.rfind("no ", 0) == 0;
     }
-    if (pairs.n_discarded > spec.environment.max_discarded * static_cast<double>(n_tried))
+    // The last try counts in any noise, so noisy tries are no sign that none can be used.
+    if (pairs.n_discarded - pairs.n_noisy >
+        spec.environment.max_discarded * static_cast<double>(n_tried - pairs.n_noisy))
         state.too_many_discarded = fmt::format("{} of {} pairs could not be used (last: {})",
                                                pairs.n_discarded, n_tried, last);
     state.nothing_measured = pairs.valid.empty() && never_there;
