@@ -41,6 +41,9 @@ int verb_disturb(const Arguments& arguments);
 int verb_doctor(const Arguments& arguments);
 int verb_demo(const Arguments& arguments);
 
+// verbs_track.cpp: the history
+int verb_track(const Arguments& arguments);
+
 // verbs_data.cpp: statistics, database, page
 int verb_stats_check(const Arguments& arguments);
 int verb_replay(const Arguments& arguments);

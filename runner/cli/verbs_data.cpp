@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "dashboard/server/serve.h"
 #include "engine/protocol/error.h"
@@ -107,9 +108,12 @@ int verb_db_migrate(const Arguments& arguments) {
 
 int verb_serve(const Arguments& arguments) {
     ServeOptions options;
-    options.database_url = database_url(arguments.get("db"));
+    options.database_url = database_url(arguments.get("db"), true);
     options.address = arguments.get("bind", "127.0.0.1");
     options.port = static_cast<std::uint16_t>(arguments.number("port", 8642, 0, 65535));
+    options.public_reads = arguments.has("public-reads");
+    std::stringstream names(arguments.get("host"));
+    for (std::string name; std::getline(names, name, ',');) options.hosts.push_back(name);
     return serve(options);
 }
 
