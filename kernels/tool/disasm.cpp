@@ -1,12 +1,16 @@
-// The machine code of one variant: its run function and what that calls in this project, with
-// source lines, and what the innermost loops are made of. objdump does the decoding.
+// The machine code of one variant: its run function and what that calls in this project, each
+// instruction under the kernels' source line that it comes from, and what the innermost loops are
+// made of. objdump does the decoding.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "engine/protocol/error.h"
 #include "kernels/tool/program.h"
@@ -32,7 +36,7 @@ struct Loop {
 struct Function {
     Symbol symbol;
     std::string name;                // demangled
-    std::vector<std::string> lines;  // objdump's, source lines among them
+    std::vector<std::string> lines;  // instructions and source lines
     std::vector<Instruction> instructions;
     std::vector<Loop> loops;  // innermost
 };
@@ -76,16 +80,41 @@ void find_loops(Function& function) {
     }
 }
 
+// Line `number` of a source file without its indentation; empty when it cannot be read.
+std::string source_line(const std::string& path, std::size_t number) {
+    static std::map<std::string, std::vector<std::string>> files;
+    const auto [file, is_new] = files.try_emplace(path);
+    if (is_new) {
+        std::ifstream in(path);
+        for (std::string line; std::getline(in, line);) file->second.push_back(line);
+    }
+    if (number == 0 || number > file->second.size()) return "";
+    const std::string& line = file->second[number - 1];
+    return line.substr(std::min(line.size(), line.find_first_not_of(' ')));
+}
+
+// "… /kernels/base/x.h:59 (…)" → "kernels/base/x.h:59  the line"; empty for other text. objdump
+// names the innermost place first and then what it was inlined into.
+std::string place_in_kernels(const std::string& text) {
+    static const std::regex kPlace(R"re((/\S*/)(kernels/\S+):(\d+))re");
+    std::smatch match;
+    if (!std::regex_search(text, match, kPlace)) return "";
+    const std::string line = source_line(match[1].str() + match[2].str(), std::stoul(match[3]));
+    return fmt::format("{}:{}  {}", match[2].str(), match[3].str(), line);
+}
+
 Function disassemble(const Symbol& symbol) {
     Function function{
         .symbol = symbol, .name = symbol.name, .lines = {}, .instructions = {}, .loops = {}};
     const std::string text = output_of(
-        {"objdump", "--disassemble", "--source", "--demangle", "--no-show-raw-insn", "--wide",
-         fmt::format("--start-address={:#x}", symbol.address),
+        {"objdump", "--disassemble", "--line-numbers", "--inlines", "--demangle",
+         "--no-show-raw-insn", "--wide", fmt::format("--start-address={:#x}", symbol.address),
          fmt::format("--stop-address={:#x}", symbol.address + symbol.size), program_path()},
         "binutils");
     std::istringstream in(text);
     bool begun = false;
+    std::string place;  // of the instructions to come
+    std::string last_place;
     for (std::string line; std::getline(in, line);) {
         if (!begun) {
             begun = line.size() > 18 && line.back() == ':' && line[16] == ' ' && line[17] == '<';
@@ -93,10 +122,14 @@ Function disassemble(const Symbol& symbol) {
             continue;
         }
         Instruction instruction;
-        if (parse_instruction(line, instruction)) {
-            instruction.line = function.lines.size();
-            function.instructions.push_back(instruction);
+        if (!parse_instruction(line, instruction)) {
+            if (place.empty()) place = place_in_kernels(line);
+            continue;
         }
+        if (!place.empty() && place != last_place) function.lines.push_back(place);
+        if (!place.empty()) last_place = std::exchange(place, "");
+        instruction.line = function.lines.size();
+        function.instructions.push_back(instruction);
         function.lines.push_back(line);
     }
     find_loops(function);
