@@ -190,7 +190,19 @@ JobResult run_job(Job& job, const Arguments& arguments) {
             .sentence = result.analysis.sentence};
 }
 
+namespace {
+
+void refuse_sweep(const Spec& spec) {
+    if (!spec.sweep) return;
+    throw Error(fmt::format(
+        "{}: found \"sweep\", which is several experiments; run it with `steady sweep {}.json`",
+        spec.id, spec.id));
+}
+
+}  // namespace
+
 Submitted submit_spec(Store& store, const Spec& spec, const SubmitOptions& options) {
+    refuse_sweep(spec);
     // A fresh run of the same file must not toss the same coins again.
     const std::uint64_t drawn = std::stoull(random_hex(8), nullptr, 16);
     Submission submission;
@@ -204,6 +216,7 @@ Submitted submit_spec(Store& store, const Spec& spec, const SubmitOptions& optio
 }
 
 Record run_here(const Spec& spec, const Arguments& arguments) {
+    refuse_sweep(spec);
     const std::string url = database_url(arguments.get("db"));
     EngineExecutor(engine_setup(spec, arguments))
         .open();  // a refused flag is bad input: say so before a job exists

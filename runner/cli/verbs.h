@@ -23,6 +23,9 @@ int verb_queue(const Arguments& arguments);
 int verb_cancel(const Arguments& arguments);
 int verb_rerun(const Arguments& arguments);
 
+// verbs_sweep.cpp: from several values to one experiment
+int verb_sweep(const Arguments& arguments);
+
 // verbs_record.cpp: what is known
 int verb_show(const Arguments& arguments);
 int verb_decide(const Arguments& arguments);
@@ -46,6 +49,7 @@ int verb_track(const Arguments& arguments);
 
 // verbs_data.cpp: statistics, database, page
 int verb_stats_check(const Arguments& arguments);
+int verb_stats_simulate(const Arguments& arguments);
 int verb_replay(const Arguments& arguments);
 int verb_db_start(const Arguments& arguments);
 int verb_db_stop(const Arguments& arguments);

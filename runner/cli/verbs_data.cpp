@@ -12,6 +12,7 @@
 #include "runner/cli/workspace.h"
 #include "runner/edges/files.h"
 #include "runner/pipeline/replay.h"
+#include "runner/pipeline/simulation.h"
 #include "runner/pipeline/stats_check.h"
 #include "runner/storage/migrate.h"
 #include "runner/storage/private_cluster.h"
@@ -56,6 +57,25 @@ int verb_stats_check(const Arguments& arguments) {
         if (!result.pass) return kExitInternal;
     }
     return kExitOk;
+}
+
+int verb_stats_simulate(const Arguments& arguments) {
+    const auto n = static_cast<std::size_t>(arguments.number("experiments", 4000, 10, 1000000));
+    const auto seed = static_cast<std::uint64_t>(arguments.number("seed", 1, 0, 1000000000));
+    const std::vector<OperatingPoint> points = operating_table(n, seed);
+    nlohmann::json rows = nlohmann::json::array();
+    for (const OperatingPoint& point : points) {
+        rows.push_back({{"noise", point.model},
+                        {"effect", point.effect},
+                        {"worth", point.delta_w},
+                        {"pairs_max", point.n_max},
+                        {"experiments", point.n_experiments},
+                        {"accept", point.n_accept},
+                        {"reject", point.n_reject},
+                        {"inconclusive", point.n_inconclusive},
+                        {"mean_pairs", point.mean_pairs}});
+    }
+    return print(arguments, {{"seed", seed}, {"rows", rows}}, operating_text(points, seed));
 }
 
 int verb_replay(const Arguments& arguments) {

@@ -1,10 +1,11 @@
 // Verbs about this machine: its own noise, the proof that the pipeline catches what it must, and
 // the first five minutes.
 #include <fmt/format.h>
-#include <unistd.h>
+#include <time.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <thread>
 
 #include "engine/protocol/error.h"
@@ -14,11 +15,9 @@
 #include "runner/cli/workspace.h"
 #include "runner/edges/files.h"
 #include "runner/edges/noise.h"
-#include "runner/pipeline/plan.h"
 #include "runner/pipeline/record_json.h"
 #include "runner/pipeline/report.h"
 #include "runner/pipeline/statistics.h"
-#include "runner/pipeline/verdict.h"
 
 namespace steady {
 namespace {
@@ -36,6 +35,43 @@ struct Finding {
     std::string what, fix;
     bool bad = false;
 };
+
+double seconds_now() {
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// One thread reading 64 MiB twenty times: what memory gives, and how evenly.
+Finding memory_finding() {
+    const std::vector<std::uint64_t> memory((std::size_t{64} << 20U) / sizeof(std::uint64_t), 1);
+    std::vector<double> log_rates;
+    std::uint64_t sum = 0;
+    for (int pass = 0; pass < 20; ++pass) {
+        const double begin = seconds_now();
+        sum = std::accumulate(memory.begin(), memory.end(), sum);
+        log_rates.push_back(
+            std::log(static_cast<double>(memory.size()) * 8e-9 / (seconds_now() - begin)));
+    }
+    const double spread = sum == 0 ? 0 : kMadToSigma * mad(log_rates);
+    return {fmt::format("memory sentinel {:.1f} GB/s on one thread, spread {:.1f} %",
+                        std::exp(median(log_rates)), 100 * spread),
+            "something else uses the memory bus: stop it, or expect to need more pairs",
+            spread > 0.03};
+}
+
+Finding clock_finding() {
+    constexpr int kReads = 10000;
+    const double begin = seconds_now();
+    for (int i = 0; i < kReads; ++i) static_cast<void>(seconds_now());
+    const double ns = 1e9 * (seconds_now() - begin) / kReads;
+    const std::string source =
+        read_line_or_empty("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    return {fmt::format("clock source {}, {:.0f} ns a reading", source.empty() ? "unknown" : source,
+                        ns),
+            "boot with clocksource=tsc if the CPU's is invariant: a slow clock blurs short tokens",
+            ns > 500};
+}
 
 std::vector<Finding> findings() {
     std::vector<Finding> all;
@@ -60,10 +96,12 @@ std::vector<Finding> findings() {
     all.push_back({"transparent huge pages: " + (thp.empty() ? "unknown" : thp),
                    "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled (as root)",
                    thp.find("[never]") != std::string::npos});
-    const std::string clock =
-        read_line_or_empty("/sys/devices/system/clocksource/clocksource0/current_clocksource");
-    all.push_back({"clock source " + clock, "boot with clocksource=tsc if the CPU's is invariant",
-                   clock != "tsc" && clock != "kvm-clock" && clock != "arch_sys_counter"});
+    all.push_back(clock_finding());
+    all.push_back(memory_finding());
+    const double load = std::strtod(read_line_or_empty("/proc/loadavg").c_str(), nullptr);
+    all.push_back({fmt::format("load {:.2f} over the last minute", load),
+                   "wait until it falls below the number of CPUs",
+                   load > std::thread::hardware_concurrency()});
     all.push_back({fmt::format("{} CPUs", std::thread::hardware_concurrency()),
                    "with one CPU, runner and engine disturb each other: use two or more",
                    std::thread::hardware_concurrency() < 2});
