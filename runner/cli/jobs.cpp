@@ -98,7 +98,7 @@ Prior prior_of(Job& job, const Fingerprint& here) {
     const Gate* gate = deciding_gate(spec);
     if (gate == nullptr) return prior;
     prior.history =
-        job.store->host_history(job.host, gate->metric, spec.schedule.mode, job.record.job);
+        job.store->host_history(job.host, gate->metric, spec.schedule.mode, spec.subject.model);
     if (arms_difference(spec).empty()) return prior;
     for (const std::string& id : job.record.earlier) {
         const auto own = own_evidence(job.store->load_record(id), job.host, here);
@@ -121,8 +121,20 @@ void keep_aa(Job& job, const std::vector<Pair>& pairs) {
         if (!d.empty()) {
             const auto owner = static_cast<std::size_t>(measurement.owner);
             job.store->put_aa(job.lease, measurement.owner, spec.gates[owner].metric,
-                              spec.schedule.mode, numbers, d);
+                              spec.schedule.mode, spec.subject.model, numbers, d);
         }
+    }
+}
+
+// The live interval, for the page. Not evidence: when it cannot be stored the next pair will tell.
+void store_progress(Job& job, const Analysis& analysis) {
+    nlohmann::json progress{{"effect", nullptr},
+                            {"interval", interval_json(analysis.interval)},
+                            {"pairs", analysis.pairs}};
+    if (analysis.effect) progress["effect"] = *analysis.effect;
+    try {
+        job.store->put_evidence(job.lease, "progress", progress.dump());
+    } catch (const Error&) {
     }
 }
 
@@ -153,6 +165,9 @@ JobResult run_job(Job& job, const Arguments& arguments) {
     Fingerprint fingerprint = machine_fingerprint();
     add_file(fingerprint, "engine", setup.engine_path);
     add_file(fingerprint, "model", setup.model_path);
+    for (const Gate& gate : spec.gates) {
+        if (gate.level == Level::micro) add_file(fingerprint, "kernels", setup.kernels_path);
+    }
     job.put_fingerprint(fingerprint);
 
     EngineExecutor executor(setup);
@@ -170,11 +185,10 @@ JobResult run_job(Job& job, const Arguments& arguments) {
     experiment.executor = &executor;
     experiment.sink = job.sink;
     experiment.cancelled = job.should_stop;
-    if (!arguments.has("quiet")) {
-        experiment.progress = [&](const Analysis& analysis, const Pair& pair) {
-            report_progress(spec, analysis, pair);
-        };
-    }
+    experiment.progress = [&](const Analysis& analysis, const Pair& pair) {
+        store_progress(job, analysis);
+        if (!arguments.has("quiet")) report_progress(spec, analysis, pair);
+    };
     const ExperimentResult result = run_experiment(experiment);
     if (!arguments.has("quiet") && ::isatty(2) != 0) fmt::print(stderr, "\n");
     if (result.ended == Ended::cancelled) {

@@ -33,7 +33,19 @@ int verb_journal(const Arguments& arguments);
 int verb_tried(const Arguments& arguments);
 int verb_compare(const Arguments& arguments);
 int verb_report(const Arguments& arguments);
+
+// verbs_archive.cpp: from one database to another
 int verb_export(const Arguments& arguments);
+int verb_import(const Arguments& arguments);
+
+// verbs_store.cpp: the store itself
+int verb_fault_test(const Arguments& arguments);
+int verb_token_create(const Arguments& arguments);
+int verb_token_list(const Arguments& arguments);
+int verb_token_revoke(const Arguments& arguments);
+int verb_requeue(const Arguments& arguments);
+int verb_unpin(const Arguments& arguments);
+int verb_gc(const Arguments& arguments);
 
 // verbs_audit.cpp: questions whose truth is known
 int verb_aa(const Arguments& arguments);

@@ -131,7 +131,8 @@ int verb_plan(const Arguments& arguments) {
     Store store = open_store(arguments);
     HostHistory history;
     if (const Gate* gate = deciding_gate(spec)) {
-        history = store.host_history(host_name(), gate->metric, spec.schedule.mode);
+        history =
+            store.host_history(host_name(), gate->metric, spec.schedule.mode, spec.subject.model);
     }
     const Plan plan = make_plan(spec, history, static_cast<int>(store.attempts_at(spec).size()));
     const double pair_s = seconds_per_pair(store, spec);
@@ -157,7 +158,15 @@ int verb_rerun(const Arguments& arguments) {
     nlohmann::json json = show_json(now);
     json["replay_of"] = before.id;
     json["replay"] = replay;
-    print(arguments, json, fmt::format("{}\nreplay of {}: {}", show_text(now), before.id, replay));
+    json["differs_now"] = nlohmann::json::object();
+    std::string differs;
+    for (const auto& [key, values] : machine_differences(before, now)) {
+        json["differs_now"][key] = {values.first, values.second};
+        differs += fmt::format("\n  {:<20} {} then, {} now", key, values.first, values.second);
+    }
+    print(arguments, json,
+          fmt::format("{}\nreplay of {}: {}\ndiffers now:{}", show_text(now), before.id, replay,
+                      differs.empty() ? " nothing" : differs));
     return exit_code(now.analysis->verdict);
 }
 

@@ -84,7 +84,8 @@ int check_journal(const Arguments& arguments, Store& store) {
     for (const Record& record : decided_records(store)) {
         if (record.journal_path.empty()) continue;
         const std::string path = project_root() + "/" + record.journal_path;
-        if (!fs::exists(path)) continue;  // another checkout's entry
+        if (!fs::exists(path)) continue;                        // another checkout's entry
+        if (!missing_samples(store, record).empty()) continue;  // the file is all that is left
         ++checked;
         unknown.erase(record.journal_path);
         for (const std::string& difference : check_entry(read_file(path), record)) {
@@ -136,6 +137,15 @@ int verb_decide(const Arguments& arguments) {
     }
     nlohmann::json differences = nlohmann::json::array();
     std::string text;
+    if (arguments.has("all")) {
+        std::erase_if(records, [&](const Record& record) {
+            const std::string missing = missing_samples(store, record);
+            if (!missing.empty()) text += missing + "\n";
+            return !missing.empty();
+        });
+    } else if (const std::string missing = missing_samples(store, records[0]); !missing.empty()) {
+        throw Error(missing);
+    }
     for (const Record& record : records) {
         if (const auto difference = judge_differs(record)) {
             differences.push_back({{"id", difference->id},
@@ -197,21 +207,11 @@ int verb_compare(const Arguments& arguments) {
     Store store = open_store(arguments);
     const Record a = store.load_record(arguments.words[0]);
     const Record b = store.load_record(arguments.words[1]);
-    const Fingerprint empty;
-    const Fingerprint& of_a = a.attempts.empty() ? empty : a.attempts.back().fingerprint;
-    const Fingerprint& of_b = b.attempts.empty() ? empty : b.attempts.back().fingerprint;
     nlohmann::json environment = nlohmann::json::object();
     std::string differences;
-    auto note = [&](const std::string& key, const std::string& x, const std::string& y) {
-        if (x == y) return;
-        environment[key] = {x, y};
-        differences += fmt::format("\n  {:<20} {} | {}", key, x, y);
-    };
-    for (const auto& [key, value] : of_a) {
-        note(key, value, of_b.contains(key) ? of_b.at(key) : "");
-    }
-    for (const auto& [key, value] : of_b) {
-        if (!of_a.contains(key)) note(key, "", value);
+    for (const auto& [key, values] : machine_differences(a, b)) {
+        environment[key] = {values.first, values.second};
+        differences += fmt::format("\n  {:<20} {} | {}", key, values.first, values.second);
     }
     return print(arguments,
                  {{"a", show_json(a)}, {"b", show_json(b)}, {"environment", environment}},
@@ -230,14 +230,6 @@ int verb_report(const Arguments& arguments) {
           format == "md" ? report_markdown(record) : show_text(record));
     if (!arguments.has("exit-code") || !record.analysis) return kExitOk;
     return exit_code(record.analysis->verdict);
-}
-
-int verb_export(const Arguments& arguments) {
-    Store store = open_store(arguments);
-    const Record record = store.load_record(arguments.words[0]);
-    const std::string path = arguments.get("out", record.id + ".steady.json");
-    write_file_atomic(path, record_text(record));
-    return print(arguments, {{"id", record.id}, {"file", path}}, path);
 }
 
 }  // namespace steady

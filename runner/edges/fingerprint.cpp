@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "runner/edges/files.h"
+#include "runner/edges/revision.h"
 #include "runner/pipeline/spec.h"
 
 namespace steady {
@@ -81,6 +82,7 @@ Fingerprint machine_fingerprint() {
         field_of(cpuinfo, "flags", ':').find(" hypervisor") != std::string::npos;
     const std::string product = read_line_or_empty("/sys/class/dmi/id/product_name");
     print["hypervisor"] = virtual_machine ? or_unknown(product) : "none";
+    print["steady_revision"] = steady_revision();
     print["os"] = or_unknown(field_of(read_line_or_empty("/etc/os-release"), "PRETTY_NAME", '='));
     return print;
 }

@@ -21,6 +21,27 @@ inline constexpr const char* kCancel =
     "select steady.cancel(job_id) from steady.experiment_row where name = $1";
 inline constexpr const char* kRequeue =
     "select steady.requeue(job_id) from steady.experiment_row where name = $1";
+inline constexpr const char* kUnpin =
+    "select steady.unpin(job_id) from steady.experiment_row where name = $1";
+inline constexpr const char* kDropSamples =
+    "select steady.drop_samples(job_id, $2) from steady.experiment_row where name = $1";
+// Ended before $1 days ago, one row per experiment that has samples nobody decides on any more.
+inline constexpr const char* kExpendable =
+    "with ended as (select e.name, j.job_id, v.job_id is not null as decided, "
+    "exists (select from steady.experiment x join steady.job y using (exp_id) "
+    "join steady.verdict w on w.job_id = y.job_id "
+    "where x.spec_sha = e.spec_sha and x.rerun_no > e.rerun_no) as superseded "
+    "from steady.experiment e join steady.job j using (exp_id) "
+    "left join steady.verdict v on v.job_id = j.job_id "
+    "where j.state in ('done', 'failed', 'cancelled') and greatest(e.submitted_at, "
+    "v.at, (select max(coalesce(ended, began)) from steady.attempt a where a.job_id = j.job_id)) "
+    "< clock_timestamp() - make_interval(days => $1)) "
+    "select ended.name, case when not decided then 'undecided' when superseded then 'superseded' "
+    "else 'dead epochs' end as why, count(*), sum(cardinality(s.vals)), "
+    "sum(pg_column_size(s.*)) from ended join steady.sample s using (job_id) "
+    "left join steady.pair p using (job_id, gate, kind, pair_no, try) "
+    "where not decided or superseded or p.epoch is distinct from s.epoch "
+    "group by 1, 2 order by 1";
 inline constexpr const char* kDrain = "update steady.host set draining = $2 where name = $1";
 inline constexpr const char* kPutFingerprint =
     "select steady.put_fingerprint($1, $2::uuid, $3, $4::jsonb)";
@@ -33,7 +54,7 @@ inline constexpr const char* kSealPair =
 inline constexpr const char* kPutEvidence =
     "select steady.put_evidence($1, $2::uuid, $3, $4, $5::jsonb)";
 inline constexpr const char* kPutAa =
-    "select steady.put_aa($1, $2::uuid, $3, $4, $5, $6, $7::int[], $8::float8[])";
+    "select steady.put_aa($1, $2::uuid, $3, $4, $5, $6, $7, $8::int[], $9::float8[])";
 inline constexpr const char* kFinish =
     "select steady.finish($1, $2::uuid, $3, $4, $5, $6::jsonb, $7)";
 inline constexpr const char* kSetJournalPath =
@@ -60,9 +81,15 @@ inline constexpr const char* kRecord =
     "(select body from steady.journal where job_id = j.job_id and kind = 'path') as path "
     "from steady.experiment e join steady.job j using (exp_id) "
     "left join steady.verdict v using (job_id) where e.name = $1";
+// An imported experiment brought its list with it.
 inline constexpr const char* kEarlier =
-    "select x.name from steady.experiment x join steady.experiment e using (question_sha) "
-    "where e.name = $1 and x.exp_id < e.exp_id order by x.exp_id";
+    "with origin as (select e.exp_id, e.question_sha, o.body -> 'earlier' as list "
+    "from steady.experiment e join steady.job j using (exp_id) left join steady.evidence o "
+    "on o.job_id = j.job_id and o.kind = 'origin' where e.name = $1) "
+    "select name from (select x.name, x.exp_id as place from steady.experiment x join origin e "
+    "using (question_sha) where x.exp_id < e.exp_id and e.list is null union all "
+    "select t.name, t.place from origin, jsonb_array_elements_text(list) with ordinality "
+    "as t(name, place)) earlier order by place";
 inline constexpr const char* kAttemptsAt =
     "select name from steady.experiment where question_sha = decode($1, 'hex') order by exp_id";
 inline constexpr const char* kAttempts =
@@ -108,9 +135,8 @@ inline constexpr const char* kListHosts =
     "where j.state = 'running' and j.host_id = h.host_id) as job from steady.host h order by name";
 inline constexpr const char* kHistory =
     "select d from (select d, at, pair_no from steady.aa_value a join steady.host h "
-    "using (host_id) where h.name = $1 and a.metric = $2 and a.mode = $3 and a.job_id <> $4 "
-    "and a.at < coalesce((select min(began) from steady.attempt where job_id = $4), "
-    "clock_timestamp()) order by at desc, pair_no desc limit 60) latest order by at, pair_no";
+    "using (host_id) where h.name = $1 and a.metric = $2 and a.mode = $3 and a.model = $4 "
+    "order by at desc, pair_no desc limit 60) latest order by at, pair_no";
 
 // --- tokens ---
 inline constexpr const char* kCreateToken =

@@ -210,10 +210,11 @@ void Store::put_evidence(const Lease& lease, const std::string& kind, const std:
 }
 
 void Store::put_aa(const Lease& lease, int gate, const std::string& metric, Mode mode,
-                   const std::vector<int>& numbers, const std::vector<double>& d) {
+                   const std::string& model, const std::vector<int>& numbers,
+                   const std::vector<double>& d) {
     connection_.transact([&](Transaction& transaction) {
         transaction.exec_params(sql::kPutAa, lease.job, lease.worker, lease.epoch, gate, metric,
-                                mode_name(mode), rows::array_of(numbers), rows::array_of(d));
+                                mode_name(mode), model, rows::array_of(numbers), rows::array_of(d));
     });
 }
 

@@ -67,6 +67,13 @@ struct Token {
     bool revoked = false;
 };
 
+// Samples that retention may remove; verdicts, analyses, evidence and pairs always stay.
+struct Expendable {
+    std::string id;
+    std::string why;  // undecided, superseded or "dead epochs": see migrations/0061_unpin.sql
+    std::int64_t rows = 0, values = 0, bytes = 0;
+};
+
 class Store {
 public:
     explicit Store(ConnectionOptions options) : connection_(std::move(options)) {}
@@ -84,6 +91,12 @@ public:
     std::string cancel(const std::string& id);                // the state afterwards
     std::string requeue(const std::string& id);               // failed or cancelled → queued
     void drain_host(const std::string& name, bool draining);  // owner only
+    // Sealed pairs stop counting, any host may measure them anew. How many that were. Owner only.
+    int unpin(const std::string& id);
+
+    // --- retention (owner) ---
+    std::vector<Expendable> expendable_samples(int older_than_days);
+    std::int64_t drop_samples(const std::string& id, const std::string& why);  // rows removed
 
     // --- a worker's results ---
     // Keys in which this machine differs from the one that measured the sealed pairs.
@@ -94,7 +107,8 @@ public:
     void put_evidence(const Lease& lease, const std::string& kind, const std::string& json);
     // Pair values of A against A, log ratios, by pair number: this host's history of noise.
     void put_aa(const Lease& lease, int gate, const std::string& metric, Mode mode,
-                const std::vector<int>& numbers, const std::vector<double>& d);
+                const std::string& model, const std::vector<int>& numbers,
+                const std::vector<double>& d);
     void finish(const Lease& lease, const std::string& verdict, const std::string& reason,
                 const std::string& analysis_json, const std::string& sentence);
     void set_journal_path(const std::string& id, const std::string& path);
@@ -115,10 +129,9 @@ public:
     // Waiting and running jobs in the order in which they will run.
     std::vector<ExperimentRow> list_queue();
     std::vector<HostRow> list_hosts();
-    // The host's A/A values before `job` first began (0: until now), so that a verdict can be
-    // recomputed later from what was known then.
+    // The host's latest A/A values with this model.
     HostHistory host_history(const std::string& host, const std::string& metric, Mode mode,
-                             std::int64_t job = 0);
+                             const std::string& model);
 
     // --- tokens (owner, except token_scopes) ---
     void create_token(const Token& token);

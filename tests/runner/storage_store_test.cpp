@@ -9,47 +9,12 @@
 
 #include "runner/edges/files.h"
 #include "runner/storage/migrate.h"
-#include "runner/storage/store.h"
-#include "tests/support/throwaway_database.h"
+#include "tests/runner/storage_fixture.h"
 
 namespace steady {
 namespace {
 
 using ::testing::HasSubstr;
-
-class StoreTest : public ::testing::Test {
-protected:
-    Store make(DatabaseRole role = DatabaseRole::worker) {
-        return Store({.url = database_.url(), .role = role, .client = "test"});
-    }
-    Submitted submit(int n_pairs = 3, const std::string& id = "example-spec", bool fresh = false) {
-        const Spec spec = example_spec(id);
-        return store_.submit({.spec = &spec,
-                              .plan = example_plan(n_pairs),
-                              .seed = 42,
-                              .fresh_rerun = fresh,
-                              .need_tags = {}});
-    }
-    Lease claim(double ttl_s = 30) {
-        const auto lease = store_.claim(worker_, host_, ttl_s);
-        if (!lease) throw Error{"nothing to claim"};
-        return *lease;
-    }
-    void sql(const std::string& text) {
-        pqxx::connection connection(database_.url());
-        pqxx::work work(connection);
-        work.exec(text);
-        work.commit();
-    }
-    void finish(const Lease& lease) {
-        store_.finish(lease, "accept", "", R"({"effect":0.02,"metric":"decode_tps"})", "Yes.");
-    }
-
-    ThrowawayDatabase database_;
-    Store store_ = make();
-    std::string worker_ = random_uuid();
-    std::int64_t host_ = store_.register_host("0123456789ab", {"avx512"});
-};
 
 TEST_F(StoreTest, SubmittingTwiceIsTheSameJob) {
     const auto first = submit();
@@ -162,7 +127,7 @@ TEST_F(StoreTest, AStaleEpochIsFencedOffEverywhere) {
     EXPECT_THROW(store_.renew(old, 30), LeaseLost);
     EXPECT_THROW(store_.put_evidence(old, "applied", "{}"), LeaseLost);
     EXPECT_THROW(store_.put_fingerprint(old, {}), LeaseLost);
-    EXPECT_THROW(store_.put_aa(old, 1, "decode_tps", Mode::duet, {0}, {0.1}), LeaseLost);
+    EXPECT_THROW(store_.put_aa(old, 1, "decode_tps", Mode::duet, "m.gguf", {0}, {0.1}), LeaseLost);
     EXPECT_THROW(finish(old), LeaseLost);
     EXPECT_THROW(store_.stop(old, "crashed", ""), LeaseLost);
     store_.put_pair(current, pair);
@@ -304,22 +269,40 @@ TEST_F(StoreTest, AChangedMachineIsNamed) {
                 ::testing::ElementsAre("kernel", "new"));
 }
 
-TEST_F(StoreTest, HistoryIsWhatWasKnownBefore) {
+TEST_F(StoreTest, HistoryIsOfOneHostMetricModeAndModel) {
     submit(1, "first-question");
     const Lease first = claim();
-    store_.put_aa(first, 1, "decode_tps", Mode::duet, {0, 1, 2, 3, 4, 5},
+    store_.put_aa(first, 1, "decode_tps", Mode::duet, "small.gguf", {0, 1, 2, 3, 4, 5},
                   {0.01, -0.01, 0.02, -0.02, 0.005, 0.0});
     finish(first);
     submit(1, "second-question");
     const Lease second = claim();
-    store_.put_aa(second, 1, "decode_tps", Mode::duet, {0}, {0.5});
-    const auto before = store_.host_history("0123456789ab", "decode_tps", Mode::duet, second.job);
-    EXPECT_THAT(before.aa_pairs, ::testing::ElementsAre(0.01, -0.01, 0.02, -0.02, 0.005, 0.0));
-    ASSERT_TRUE(before.sigma0.has_value());
-    EXPECT_NEAR(*before.sigma0, 1.482602218505602 * 0.01, 0.005);
-    EXPECT_EQ(store_.host_history("0123456789ab", "decode_tps", Mode::duet).aa_pairs.size(), 7U);
+    store_.put_aa(second, 1, "decode_tps", Mode::duet, "large.gguf", {0}, {0.5});
+    const auto known = [&](const char* host, const char* metric, Mode mode, const char* model) {
+        return store_.host_history(host, metric, mode, model);
+    };
+    const auto small = known("0123456789ab", "decode_tps", Mode::duet, "small.gguf");
+    EXPECT_THAT(small.aa_pairs, ::testing::ElementsAre(0.01, -0.01, 0.02, -0.02, 0.005, 0.0));
+    ASSERT_TRUE(small.sigma0.has_value());
+    EXPECT_NEAR(*small.sigma0, 1.482602218505602 * 0.01, 0.005);
+    EXPECT_EQ(known("0123456789ab", "decode_tps", Mode::duet, "large.gguf").aa_pairs.size(), 1U);
     EXPECT_TRUE(
-        store_.host_history("0123456789ab", "decode_tps", Mode::process_pairs).aa_pairs.empty());
+        known("0123456789ab", "decode_tps", Mode::process_pairs, "small.gguf").aa_pairs.empty());
+    EXPECT_TRUE(known("0123456789ab", "ttft_ns", Mode::duet, "small.gguf").aa_pairs.empty());
+    EXPECT_TRUE(known("other", "decode_tps", Mode::duet, "small.gguf").aa_pairs.empty());
+}
+
+TEST_F(StoreTest, WhatAVerdictRestsOnStaysWithIt) {
+    const std::string id = submit(1).id;
+    const Lease lease = claim();
+    EXPECT_FALSE(store_.load_record(id).evidence.prior.has_value());
+    const Prior prior{{.sigma0 = 1e-17, .aa_pairs = {0.1, -1.0 / 3}}, {"before"}, -0.5, 1.0 / 7};
+    store_.put_evidence(lease, "prior", nlohmann::json(prior).dump());
+    store_.put_aa(lease, 1, "decode_tps", Mode::duet, "m.gguf", {0}, {0.5});
+    const Record record = store_.load_record(id);
+    ASSERT_TRUE(record.evidence.prior.has_value());
+    EXPECT_EQ(nlohmann::json(*record.evidence.prior), nlohmann::json(prior));
+    EXPECT_EQ(record.earlier, prior.attempts);
 }
 
 TEST_F(StoreTest, TheRecordIsWhole) {
@@ -403,6 +386,19 @@ TEST_F(StoreTest, RolesHoldOnlyTheirRights) {
                 << statement;
         }
     }
+}
+
+TEST_F(StoreTest, NoFunctionIsOpenToEverybody) {
+    sql("set role steady_owner; create function steady.made_later() returns int language sql as "
+        "'select 1'");
+    Connection connection({.url = database_.url(), .role = DatabaseRole::owner, .client = "test"});
+    connection.transact([](pqxx::transaction_base& work) {
+        for (const auto& row : work.exec(
+                 "select p.oid::regprocedure::text from pg_proc p where pronamespace = "
+                 "'steady'::regnamespace and has_function_privilege('public', p.oid, 'execute')")) {
+            ADD_FAILURE() << row[0].c_str();
+        }
+    });
 }
 
 TEST_F(StoreTest, TokensLiveAndEnd) {

@@ -1,0 +1,110 @@
+// Whole experiments from one database to another, with the entry as people have commented it.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "engine/protocol/error.h"
+#include "runner/cli/records.h"
+#include "runner/cli/verbs.h"
+#include "runner/cli/workspace.h"
+#include "runner/edges/files.h"
+#include "runner/pipeline/entry.h"
+#include "runner/storage/archive.h"
+#include "runner/storage/migrate.h"
+
+namespace steady {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Destination {
+    std::vector<std::string> ids;
+    std::string file;  // empty: after the one experiment's id
+};
+
+Destination destination_from(const Arguments& arguments) {
+    Destination to{arguments.words, arguments.get("out")};
+    if (!to.file.empty() || to.ids.size() == 1) return to;
+    to.file = to.ids.back();
+    to.ids.pop_back();
+    if (to.file.find_first_of("./") == std::string::npos) {
+        throw Error(fmt::format(
+            "steady export: the last word is the file to write; \"{}\" looks like an ID. Name a "
+            "file such as {}.steady.json, or use --out FILE",
+            to.file, to.ids[0]));
+    }
+    return to;
+}
+
+// The entry's file, with people's notes, as it lies in this checkout. Empty: none was written.
+std::string entry_of(const Record& record) {
+    if (!record.analysis || record.journal_path.empty()) return "";
+    const std::string path = project_root() + "/" + record.journal_path;
+    return fs::is_regular_file(path) ? read_file(path) : render(record);
+}
+
+// How the entry stands in this checkout afterwards.
+std::string put_entry(Store& store, const Archived& archived) {
+    if (archived.entry.empty()) return "";
+    Record record = store.load_record(archived.id);
+    if (!record.analysis) return "no verdict, no entry";
+    const std::string path = project_root() + "/" + entry_path(record);
+    if (fs::exists(path)) {
+        return read_file(path) == archived.entry
+                   ? entry_path(record)
+                   : entry_path(record) + " is here with another content and was left alone";
+    }
+    make_directories(fs::path(path).parent_path().string());
+    write_file_atomic(path, archived.entry);
+    if (render(record, archived.entry) != archived.entry) {
+        return entry_path(record) + " renders otherwise in this version: `steady journal --check`";
+    }
+    write_entry(store, record);
+    return entry_path(record);
+}
+
+}  // namespace
+
+int verb_export(const Arguments& arguments) {
+    Destination to = destination_from(arguments);
+    Store store = open_store(arguments);
+    std::vector<Archived> chosen;
+    for (const std::string& word : to.ids) {
+        const Record record = store.load_record(word);
+        chosen.push_back({record.id, entry_of(record)});
+    }
+    if (to.file.empty()) to.file = chosen[0].id + ".steady.json";
+    write_file_atomic(to.file, export_archive(store.connection(), chosen));
+    nlohmann::json ids = nlohmann::json::array();
+    for (const Archived& one : chosen) ids.push_back(one.id);
+    fmt::print("{}\n", arguments.has("json")
+                           ? nlohmann::json{{"ids", ids}, {"file", to.file}}.dump(2)
+                           : to.file);
+    return kExitOk;
+}
+
+int verb_import(const Arguments& arguments) {
+    const std::string text = read_file(arguments.words[0]);
+    const std::vector<Archived> archived = list_archive(text);
+    Connection connection({.url = database_url(arguments.get("db")),
+                           .role = DatabaseRole::owner,
+                           .client = "import",
+                           .statement_timeout_ms = 600000});
+    const std::vector<Imported> imported = import_archive(connection, text);
+    Store store = open_store(arguments);
+    nlohmann::json json = nlohmann::json::array();
+    std::string lines;
+    for (std::size_t i = 0; i < imported.size(); ++i) {
+        const std::string entry = arguments.has("no-journal") ? "" : put_entry(store, archived[i]);
+        json.push_back(
+            {{"id", imported[i].id}, {"created", imported[i].created}, {"entry", entry}});
+        lines += fmt::format("{}{} {}{}", lines.empty() ? "" : "\n", imported[i].id,
+                             imported[i].created ? "imported" : "was here already, the same",
+                             entry.empty() ? "" : "; " + entry);
+    }
+    fmt::print("{}\n", arguments.has("json") ? nlohmann::json{{"imported", json}}.dump(2) : lines);
+    return kExitOk;
+}
+
+}  // namespace steady

@@ -1,0 +1,23 @@
+// The text of an archive: JSON with samples compressed inside, and every check that needs no
+// database. A file may be torn, forged or made to exhaust memory; it is refused with one line that
+// says where.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace steady::archive {
+
+struct Experiment {
+    std::string id;
+    nlohmann::json content;  // see archive.cpp
+    std::string entry;
+};
+
+std::string to_text(const std::vector<Experiment>& experiments);
+
+// Throws Error (exit 2).
+std::vector<Experiment> from_text(const std::string& text);
+
+}  // namespace steady::archive
