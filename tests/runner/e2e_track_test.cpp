@@ -68,8 +68,8 @@ protected:
         nlohmann::json spec = small_experiment();
         spec["arms"] = {{"A", {{"kernels", {{"*", "reference"}}}}},
                         {"B", nlohmann::json::object()}};
-        spec["expect_diff"] = {"kernels"};
-        spec["hypothesis"]["predict"]["change"] = {"+5%", "+2000%"};
+        spec["expect_diff"] = {"kernels.*"};
+        spec["hypothesis"]["predict"]["change"] = {"+5%", "+1000%"};
         spec["schedule"]["pairs"]["max"] = 10;
         fs::create_directories(cli.root() / "experiments/watch");
         cli.experiment("watch/watch-small", spec);

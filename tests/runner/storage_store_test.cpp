@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 
 #include "runner/edges/files.h"
+#include "runner/pipeline/record_json.h"
 #include "runner/storage/migrate.h"
 #include "tests/runner/storage_fixture.h"
 
