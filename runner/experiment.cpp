@@ -21,9 +21,8 @@ JudgeInput judge_input(const Experiment& experiment) {
     input.correctness =
         experiment.evidence.correctness ? &*experiment.evidence.correctness : nullptr;
     input.correctness_failure = experiment.evidence.correctness_failure;
-    input.history = experiment.history;
+    if (experiment.evidence.prior) input.prior = *experiment.evidence.prior;
     input.seed = experiment.seed;
-    input.earlier_attempts = experiment.earlier_attempts;
     return input;
 }
 

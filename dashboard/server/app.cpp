@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <nlohmann/json.hpp>
+
 #include "dashboard/server/handlers.h"
 #include "engine/protocol/error.h"
 #include "runner/pipeline/spec.h"
@@ -77,6 +79,13 @@ std::string printable(std::string_view text) {
     return out;
 }
 
+// The same for every spelling of one question.
+std::string what_is_asked(const Request& request) {
+    std::string key = request.path + "." + request.format;
+    for (const auto& [name, value] : request.query) key += "\n" + name + "=" + value;
+    return key;
+}
+
 Response call(const Route& route, const Request& request, Context& context) {
     try {
         return route.handler(request, context);
@@ -134,7 +143,7 @@ std::optional<Response> App::quick(Request& request) {
 std::optional<Response> App::recall(const Request& request) {
     if (options.reads_need_token || request.method == "POST") return std::nullopt;
     const std::lock_guard lock(mutex_);
-    const auto found = shared_.find(request.target);
+    const auto found = shared_.find(what_is_asked(request));
     if (found == shared_.end()) return std::nullopt;
     if (found->second.until < std::chrono::steady_clock::now()) return std::nullopt;
     return found->second.response;
@@ -148,10 +157,23 @@ void App::remember(const Request& request, const Response& response) {
         shared_.clear();
         shared_bytes_ = 0;
     }
-    Shared& place = shared_[request.target];
+    Shared& place = shared_[what_is_asked(request)];
     shared_bytes_ += response.body.size() - place.response.body.size();
     place = {response,
              std::chrono::steady_clock::now() + std::chrono::milliseconds(response.share_ms)};
+}
+
+std::shared_ptr<const nlohmann::json> App::part(const std::string& name, int ms,
+                                                const std::function<nlohmann::json()>& make) {
+    {
+        const std::lock_guard lock(mutex_);
+        const Part& known = parts_[name];
+        if (known.document && known.until > std::chrono::steady_clock::now()) return known.document;
+    }
+    auto made = std::make_shared<const nlohmann::json>(make());
+    const std::lock_guard lock(mutex_);
+    parts_[name] = {made, std::chrono::steady_clock::now() + std::chrono::milliseconds(ms)};
+    return made;
 }
 
 Response App::work(const Request& request, Source* source) {

@@ -8,7 +8,9 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -74,7 +76,7 @@ struct Match {
     std::string allow;             // methods, with 405
 };
 
-// Finds the route and fills request.params.
+// Finds the route, fills request.params and drops query parameters that the route does not name.
 Match find_route(Request& request);
 
 // OpenAPI 3.0 description of routes().
@@ -92,10 +94,18 @@ struct App {
     std::optional<Response> quick(Request& request);
     Response work(const Request& request, Source* source);
 
+    // A piece of several answers (what runs, the machines), made anew after `ms`.
+    std::shared_ptr<const nlohmann::json> part(const std::string& name, int ms,
+                                               const std::function<nlohmann::json()>& make);
+
     // False when this token has submitted too often in the last minute.
     bool may_submit(const std::string& token_sha);
 
 private:
+    struct Part {
+        std::shared_ptr<const nlohmann::json> document;
+        std::chrono::steady_clock::time_point until;
+    };
     struct Shared {
         Response response;
         std::chrono::steady_clock::time_point until;
@@ -104,7 +114,8 @@ private:
     void remember(const Request& request, const Response& response);
 
     std::mutex mutex_;
-    std::map<std::string, Shared> shared_;  // by target; open reads only
+    std::map<std::string, Part> parts_;
+    std::map<std::string, Shared> shared_;  // by what is asked; open reads only
     std::size_t shared_bytes_ = 0;
     std::map<std::string, std::vector<std::chrono::steady_clock::time_point>> submits_;
 };

@@ -1,6 +1,7 @@
 // The functions behind the routes, by file: assets and health (handlers_static.cpp), pages' data
 // (handlers_read.cpp, handlers_experiment.cpp), figures and entries (handlers_figures.cpp),
-// events (handlers_events.cpp) and the two writes (handlers_write.cpp).
+// series (handlers_track.cpp), machines (handlers_machines.cpp) and the writes
+// (handlers_write.cpp).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -49,8 +50,15 @@ Response get_events(const Request&, Context&);
 Response get_journal(const Request&, Context&);
 Response get_entry(const Request&, Context&);
 
+Response get_series_list(const Request&, Context&);
+Response get_series(const Request&, Context&);
+Response get_audits(const Request&, Context&);
+Response get_workers(const Request&, Context&);
+Response get_worker(const Request&, Context&);
+
 Response post_validate(const Request&, Context&);
 Response post_submit(const Request&, Context&);
 Response post_cancel(const Request&, Context&);
+Response post_triage(const Request&, Context&);
 
 }  // namespace steady::web

@@ -21,7 +21,7 @@ constexpr const char* kPage = R"(<!doctype html>
 <a class="skip" href="#main">Skip to content</a>
 <header class="top"><a class="brand" href="/">Steady</a><nav aria-label="Pages">
 <a href="/">Verdicts</a><a href="/q">Queue</a><a href="/j" aria-current="page">Journal</a>
-<a href="/kernels">Kernels</a><a href="/hosts">Hosts</a><a href="/submit">Submit</a></nav></header>
+<a href="/s">Trends</a><a href="/kernels">Kernels</a><a href="/hosts">Machines</a><a href="/submit">Submit</a></nav></header>
 <main id="main" class="entry"><p class="crumbs"><a href="/j">Journal</a>
 <span aria-hidden="true">/</span> {slug} · <a href="/j/{slug}.md">Markdown</a>{experiment}</p>
 <article>{body}</article></main></body></html>

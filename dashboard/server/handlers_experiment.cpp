@@ -1,5 +1,6 @@
 // One experiment: its page's data, its pairs, its events, two of them side by side.
 #include <charconv>
+#include <climits>
 #include <nlohmann/json.hpp>
 
 #include "dashboard/server/handlers.h"
@@ -69,6 +70,14 @@ json events_json(const page::Events& events, const std::string& id, int known) {
             {"progress", std::move(progress)}};
 }
 
+// Effect and interval so far, as the worker stored them after its latest pair.
+json progress_json(const Record& record, Context& context) {
+    if (record.analysis || record.state != "running") return json();
+    const auto events = context.source->events(record.id, INT_MAX);
+    json progress = events ? json::parse(events->progress, nullptr, false) : json();
+    return progress.is_object() ? progress : json();
+}
+
 }  // namespace
 
 std::optional<Record> find_record(const Request& request, Context& context) {
@@ -84,7 +93,11 @@ Response no_such_experiment(const Request& request) {
 Response get_experiment(const Request& request, Context& context) {
     const auto record = find_record(request, context);
     if (!record) return no_such_experiment(request);
-    if (request.format != "md") return shared_json(experiment_json(*record), share_ms(*record));
+    if (request.format != "md") {
+        json document = experiment_json(*record);
+        document["progress"] = progress_json(*record, context);
+        return shared_json(document, share_ms(*record));
+    }
     if (!record->analysis) return error_response(404, "no entry before a verdict");
     const auto text = context.source->entry(slug_of(record->decided_at, record->id));
     if (!text) return error_response(404, "no entry");

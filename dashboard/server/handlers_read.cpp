@@ -46,6 +46,7 @@ page::ListQuery list_query(const Request& request) {
     out.text = query(request, "q").substr(0, 200);
     out.before = number_in(request, "before", 0, INT64_MAX, 0);
     out.limit = static_cast<int>(number_in(request, "limit", 1, 200, 50));
+    out.suite = word_in(request, "suite", {"1"}) == "1";
     return out;
 }
 
@@ -73,6 +74,14 @@ json journal_json(const std::vector<page::ListRow>& entries) {
     return rows;
 }
 
+// What stands around every list: the queue and the machines.
+std::shared_ptr<const json> around(Context& context) {
+    return context.app.part("queue and hosts", kShareLists_ms, [&] {
+        return json{{"queue", queue_json(context.source->queue())},
+                    {"hosts", hosts_json(context.source->hosts())}};
+    });
+}
+
 }  // namespace
 
 Response json_response(const json& document, int status) {
@@ -92,8 +101,7 @@ Response shared_json(const json& document, int share_ms) {
 Response get_overview(const Request& request, Context& context) {
     Source& source = *context.source;
     json out = page_json(source.list(list_query(request)));
-    out["queue"] = queue_json(source.queue());
-    out["hosts"] = hosts_json(source.hosts());
+    out.update(*around(context));
     return shared_json(out, kShareLists_ms);
 }
 
@@ -102,9 +110,7 @@ Response get_experiments(const Request& request, Context& context) {
 }
 
 Response get_queue(const Request&, Context& context) {
-    return shared_json({{"queue", queue_json(context.source->queue())},
-                        {"hosts", hosts_json(context.source->hosts())}},
-                       kShareLists_ms);
+    return shared_json(*around(context), kShareLists_ms);
 }
 
 Response get_hosts(const Request&, Context& context) {

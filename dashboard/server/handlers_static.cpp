@@ -1,7 +1,9 @@
 // What is answered on the network thread: the shell, its assets, health, metrics, the description
 // of the API. None of it waits for anything.
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -9,6 +11,7 @@
 #include "dashboard/server/assets.h"
 #include "dashboard/server/handlers.h"
 #include "runner/edges/embedded.h"
+#include "runner/edges/files.h"
 #include "runner/pipeline/spec.h"
 
 namespace steady {
@@ -51,6 +54,15 @@ Response asset_response(const Asset& asset, const std::string& known) {
         response.body = std::string(asset.bytes);
     }
     return response;
+}
+
+// Second field of statm, in pages.
+std::uint64_t resident_bytes() {
+    const std::string statm = read_line_or_empty("/proc/self/statm");
+    const std::size_t space = statm.find(' ');
+    if (space == std::string::npos) return 0;
+    return std::strtoull(statm.c_str() + space, nullptr, 10) *
+           static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace
@@ -110,6 +122,9 @@ Response get_metrics(const Request&, Context& context) {
         "# TYPE steady_database_up gauge\nsteady_database_up {}\n",
         traffic.submitted.load(), traffic.cancelled.load(), traffic.refused_writes.load(),
         context.app.database_up && context.app.database_up() ? 1 : 0);
+    out += fmt::format(
+        "# TYPE process_resident_memory_bytes gauge\nprocess_resident_memory_bytes {}\n",
+        resident_bytes());
     if (context.app.transport_metrics) out += context.app.transport_metrics();
     Response response;
     response.type = "text/plain";

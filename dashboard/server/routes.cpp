@@ -2,6 +2,7 @@
 // made from the same table, so that neither can disagree with the other.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "dashboard/server/handlers.h"
@@ -48,6 +49,15 @@ bool matches(std::string_view pattern, std::string_view path,
         }
     }
     return wanted.size() == found.size();
+}
+
+// What the table does not name no handler may see: answers are shared by what was asked, and a
+// parameter made up by the asker must not make every answer a new one.
+void drop_undocumented(Request& request, const Route& route) {
+    std::erase_if(request.query, [&](const auto& one) {
+        return std::none_of(route.query.begin(), route.query.end(),
+                            [&](const QueryDoc& known) { return one.first == known.name; });
+    });
 }
 
 nlohmann::json parameters(const Route& route) {
@@ -105,6 +115,7 @@ Match find_route(Request& request) {
             continue;
         }
         request.params = params;
+        drop_undocumented(request, route);
         match.shell = request.format == "html" && has_format(route, "page");
         match.route = &route;
         match.status = 200;

@@ -1,4 +1,4 @@
-// What the page reads and the two things it may write, as plain functions: one filling reads the
+// What the page reads and the three things it may write, as plain functions: one filling reads the
 // database (source_store.cpp), tests fill it by hand. Each worker thread holds its own, so that no
 // connection is shared. Functions throw Error for what the reader should know, and
 // SourceUnavailable when the database is away: the worker then builds a new one.
@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "runner/pipeline/record.h"
+#include "runner/storage/page_machines.h"
 #include "runner/storage/page_reads.h"
+#include "runner/storage/track_store.h"
 
 namespace steady::web {
 
@@ -24,6 +26,18 @@ struct SourceUnavailable : std::runtime_error {
 struct Submitted {
     std::string id, state;
     bool created = false;  // false: the same file was there already
+};
+
+struct SeriesDetail {
+    track::Series series;
+    std::vector<track::StoredPoint> points;  // in the order of the history
+    std::vector<track::Change> changes;      // latest found first
+};
+
+struct Triage {
+    std::string series;
+    std::int64_t change = 0;
+    std::string state, owner, note;
 };
 
 struct Source {
@@ -41,6 +55,11 @@ struct Source {
     std::function<std::string(const std::string& id)> cancel;                  // the state after it
     std::function<std::optional<std::string>(const std::string& slug)> entry;  // Markdown
     std::function<int()> queue_depth;
+    std::function<std::vector<page::AuditRow>()> audits;
+    std::function<std::vector<page::WorkerRow>(const std::string& host, int limit)> workers;
+    std::function<std::vector<track::SeriesRow>()> series;
+    std::function<std::optional<SeriesDetail>(const std::string& name, int limit)> series_detail;
+    std::function<std::string(const Triage&)> triage;  // the state after it; empty: no such change
 };
 
 using MakeSource = std::function<std::unique_ptr<Source>()>;

@@ -85,6 +85,30 @@ Submitted submit(Link& link, const Spec& spec, int priority) {
     return {done.id, done.state, done.created};
 }
 
+std::optional<SeriesDetail> series_detail(Transaction& transaction, const std::string& name,
+                                          int limit) {
+    const auto series = track::find_series(transaction, name);
+    if (!series) return std::nullopt;
+    return SeriesDetail{*series, track::points(transaction, series->id, limit),
+                        track::changes(transaction, series->id)};
+}
+
+void add_machines_and_series(Source& source, const std::shared_ptr<Link>& link) {
+    source.audits = [link] { return read(*link, page::audits); };
+    source.workers = [link](const std::string& host, int limit) {
+        return read(*link, [&](Transaction& t) { return page::workers(t, host, limit); });
+    };
+    source.series = [link] { return read(*link, track::list_series); };
+    source.series_detail = [link](const std::string& name, int limit) {
+        return read(*link, [&](Transaction& t) { return series_detail(t, name, limit); });
+    };
+    source.triage = [link](const Triage& one) {
+        return read(*link, [&](Transaction& t) {
+            return track::triage(t, one.series, one.change, one.state, one.owner, one.note);
+        });
+    };
+}
+
 }  // namespace
 
 MakeSource store_source(const std::string& database_url) {
@@ -120,6 +144,7 @@ MakeSource store_source(const std::string& database_url) {
             return name ? ask([&] { return link->store.cancel(*name); }) : std::string();
         };
         source->queue_depth = [link] { return read(*link, page::queue_depth); };
+        add_machines_and_series(*source, link);
         return source;
     };
 }

@@ -14,10 +14,26 @@ const VIEWS = [
   [/^\/tried$/, () => import('./views/journal.js')],
   [/^\/kernels$/, () => import('./views/kernels.js')],
   [/^\/hosts$/, () => import('./views/hosts.js')],
+  [/^\/s$/, () => import('./views/series_list.js')],
+  [/^\/s\/([^/]+)$/, () => import('./views/series.js')],
+  [/^\/aa$/, () => import('./views/audit.js')],
+  [/^\/w$/, () => import('./views/workers.js')],
+  [/^\/w\/([^/]+)$/, () => import('./views/workers.js')],
   [/^\/q$/, () => import('./views/queue.js')],
   [/^\/owners$/, () => import('./views/owners.js')],
   [/^\/submit$/, () => import('./views/submit.js')],
 ];
+
+// Pages without a place of their own in the navigation, and under which they are found.
+const HOME_OF = {
+  '/x': '/',
+  '/experiments': '/',
+  '/compare': '/',
+  '/owners': '/j',
+  '/tried': '/j',
+  '/w': '/hosts',
+  '/aa': '/hosts',
+};
 
 const main = document.getElementById('main');
 const cli = document.getElementById('cli');
@@ -29,8 +45,7 @@ function markNavigation(path) {
   const root = `/${path.split('/')[1]}`;
   for (const link of document.querySelectorAll('nav a')) {
     const target = link.getAttribute('href');
-    if (target === root || (target === '/' && (root === '/x' || root === '/experiments')))
-      link.setAttribute('aria-current', 'page');
+    if (target === (HOME_OF[root] ?? root)) link.setAttribute('aria-current', 'page');
     else link.removeAttribute('aria-current');
   }
 }

@@ -132,6 +132,27 @@ async function copy(text) {
   return undefined;
 }
 
+const MACHINE_PAGES = [
+  ['/hosts', 'Facts and noise'],
+  ['/w', 'Workers'],
+  ['/aa', 'A/A audit'],
+];
+
+// The three pages on machines, one row of tabs.
+export function machineTabs(here) {
+  return h(
+    'nav',
+    { class: 'chips', 'aria-label': 'Pages on machines' },
+    MACHINE_PAGES.map(([href, label]) =>
+      h(
+        'a',
+        { href, class: href === here ? 'on' : null, 'aria-current': href === here ? 'page' : null },
+        label,
+      ),
+    ),
+  );
+}
+
 export function command(text) {
   return h('div', { class: 'command' }, h('code', null, text), copyButton('Copy', text));
 }

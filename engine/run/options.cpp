@@ -41,8 +41,11 @@ void set_engine_flag(ArmOptions& options, const std::string& name, const std::st
         options.threads.pin = value == "on";
     } else if (name == "burn") {
         options.burn = parse_share(name, value);
+    } else if (name == "tag") {
+        if (value.size() > 64) reject(name, value, "at most 64 bytes");
+        options.tag = value;
     } else {
-        throw Error{fmt::format("unknown engine flag '{}'; flags: burn, cut, pin, wait", name)};
+        throw Error{fmt::format("unknown engine flag '{}'; flags: burn, cut, pin, tag, wait", name)};
     }
 }
 
@@ -50,7 +53,8 @@ std::map<std::string, std::string> engine_flags(const ArmOptions& options) {
     return {{"wait", std::string(wait_name(options.threads.wait))},
             {"cut", std::string(cut_name(options.threads.cut))},
             {"pin", options.threads.pin ? "on" : "off"},
-            {"burn", fmt::format("{:g}%", options.burn * 100)}};
+            {"burn", fmt::format("{:g}%", options.burn * 100)},
+            {"tag", options.tag}};
 }
 
 ArmOptions arm_options(const protocol::ArmRequest& request) {

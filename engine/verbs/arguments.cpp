@@ -16,6 +16,7 @@ namespace {
 const std::vector<OptionSpec>& common_options() {
     static const std::vector<OptionSpec> options{
         {"--json", "", "one JSON document on standard output"},
+        {"--cpu", "LEVEL", "treat this CPU as a lesser one: x86-64-v2, avx2, avx512, avx512_vnni"},
         {"--help", "", "this page", "-h"},
     };
     return options;
@@ -25,12 +26,13 @@ const std::vector<OptionSpec>& plan_options() {
     static const std::vector<OptionSpec> options{
         {"--kernels", "PLAN", "\"reference\", or op=variant,… over the champions"},
         {"--kernel.OP", "VARIANT", "one op's variant"},
-        {"--step.STEP", "NAME", "one step's alternative: moe fused|unfused, mla absorbed|…"},
+        {"--step.STEP", "NAME", "one step's alternative: moe fused|joined|…, mla absorbed|…"},
         {"--threads", "T", "threads; default: all CPUs that the process may use"},
         {"--wait", "HOW", "spin or sleep between launches"},
-        {"--cut", "HOW", "static or dynamic"},
+        {"--cut", "HOW", "static, dynamic, or dynamic:N (pieces per thread)"},
         {"--pin", "WHETHER", "on or off: threads bound to CPUs"},
         {"--burn", "SHARE", "spin this share of each token's time away, e.g. 1%"},
+        {"--tag", "TEXT", "a name that is read back and changes nothing"},
     };
     return options;
 }
@@ -155,6 +157,12 @@ int run_verb(const Verb& verb, const std::vector<std::string>& words, std::size_
                                 verb.name, verb.positionals.empty() ? "no words" : verb.positionals,
                                 arguments.positionals.size(), verb.name)};
     }
+    cpu::Features hidden;
+    if (!cpu::beyond_level(arguments.text("--cpu", "native"), hidden)) {
+        throw Error{fmt::format("--cpu: unknown level '{}'. Choices: {}", arguments.text("--cpu"),
+                                cpu::kLevels)};
+    }
+    cpu::mask(hidden);
     if (arguments.has("--kernels")) {
         PlanRequest plan = parse_plan(arguments.text("--kernels"));
         for (const auto& [op, variant] : arguments.plan.kernels) plan.kernels[op] = variant;
@@ -223,7 +231,7 @@ ArmOptions Arguments::arm() const {
     ArmOptions arm;
     arm.plan = plan;
     arm.threads.threads = static_cast<int>(number("--threads", 1, 1024, usable_cpus()));
-    for (const char* flag : {"wait", "cut", "pin", "burn"}) {
+    for (const char* flag : {"wait", "cut", "pin", "burn", "tag"}) {
         const std::string option = std::string("--") + flag;
         if (has(option)) set_engine_flag(arm, flag, text(option));
     }

@@ -90,8 +90,9 @@ struct Case {
     typename Op::Args args;
     Input input = Input::f32;  // the form it was made for
     std::vector<WeightRef> weights;
-    std::vector<double> expected;  // in high precision, for the input form the case was made for
-    std::vector<double> bound;     // absolute: what a correct implementation cannot exceed
+    std::vector<double> expected;   // in high precision, for the input form the case was made for
+    std::vector<double> bound;      // absolute: what a correct implementation cannot exceed
+    std::vector<double> magnitude;  // Σ|w·x| per output, of ops whose weights may be rounded
 };
 
 // Largest |out - expected| / bound; infinity for a NaN. A zero bound asks for equality.

@@ -90,6 +90,10 @@ CheckResult check_variant(const OpInfo& op, const VariantBase& variant, std::str
     if (!reason.empty()) return {CheckOutcome::skipped, reason, 0};
     const std::unique_ptr<Trial> trial = op.trial(shape, seed, variant.input);
     CaseMemory& memory = *trial->memory;
+    if (variant.weight_rounding > 0) {
+        if (!trial->allow_weight_rounding) return failed("this op's weights may not be rounded");
+        trial->allow_weight_rounding(variant.weight_rounding);
+    }
     const PackedWeights packed(*trial, variant);
     if (!packed.linear()) return failed("packing in chunks differs from packing whole");
 

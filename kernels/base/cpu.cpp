@@ -31,32 +31,12 @@ std::uint64_t saved_registers() {
 
 bool bit(std::uint32_t word, int index) { return ((word >> index) & 1) != 0; }
 
-Features detect() {
+Answers ask_all() {
     const Regs one = ask(1, 0);
-    if (!bit(one.ecx, 27)) return none;  // OSXSAVE: xgetbv may not be used
-    const std::uint64_t saved = saved_registers();
-    const bool ymm = (saved & 0x6) == 0x6;
-    const bool zmm = (saved & 0xE6) == 0xE6;
-    const bool tiles = (saved & 0x60000) == 0x60000;
     const Regs seven = ask(7, 0);
-    const Regs seven_one = ask(7, 1);
-    Features found;
-    const auto add = [&found](bool present, Features feature) {
-        if (present) found = found | feature;
-    };
-    add(ymm && bit(seven.ebx, 5), kAvx2);
-    add(ymm && bit(one.ecx, 12), kFma);
-    add(ymm && bit(one.ecx, 29), kF16c);
-    add(zmm && bit(seven.ebx, 16), kAvx512f);
-    add(zmm && bit(seven.ebx, 30), kAvx512bw);
-    add(zmm && bit(seven.ebx, 31), kAvx512vl);
-    add(zmm && bit(seven.ebx, 17), kAvx512dq);
-    add(zmm && bit(seven.ecx, 11), kAvx512vnni);
-    add(zmm && bit(seven.ecx, 1), kAvx512vbmi);
-    add(zmm && bit(seven_one.eax, 5), kAvx512bf16);
-    add(tiles && bit(seven.edx, 24), kAmxTile);
-    add(tiles && bit(seven.edx, 25), kAmxInt8);
-    return found;
+    const bool may_ask = bit(one.ecx, 27);  // OSXSAVE: without it, xgetbv may not be used
+    return {one.ecx,   seven.ebx,     seven.ecx,
+            seven.edx, ask(7, 1).eax, may_ask ? saved_registers() : 0};
 }
 
 Features& hidden() {
@@ -85,8 +65,31 @@ constexpr Features kAllAvx512 = kAvx512f | kAvx512bw | kAvx512vl | kAvx512dq | k
 
 }  // namespace
 
+Features features_of(const Answers& a) {
+    const bool ymm = (a.saved & 0x6) == 0x6;
+    const bool zmm = (a.saved & 0xE6) == 0xE6;
+    const bool tiles = (a.saved & 0x60000) == 0x60000;
+    Features found;
+    const auto add = [&found](bool present, Features feature) {
+        if (present) found = found | feature;
+    };
+    add(ymm && bit(a.seven_ebx, 5), kAvx2);
+    add(ymm && bit(a.one_ecx, 12), kFma);
+    add(ymm && bit(a.one_ecx, 29), kF16c);
+    add(zmm && bit(a.seven_ebx, 16), kAvx512f);
+    add(zmm && bit(a.seven_ebx, 30), kAvx512bw);
+    add(zmm && bit(a.seven_ebx, 31), kAvx512vl);
+    add(zmm && bit(a.seven_ebx, 17), kAvx512dq);
+    add(zmm && bit(a.seven_ecx, 11), kAvx512vnni);
+    add(zmm && bit(a.seven_ecx, 1), kAvx512vbmi);
+    add(zmm && bit(a.seven_one_eax, 5), kAvx512bf16);
+    add(tiles && bit(a.seven_edx, 24), kAmxTile);
+    add(tiles && bit(a.seven_edx, 25), kAmxInt8);
+    return found;
+}
+
 Features detected() {
-    static const Features features = detect();
+    static const Features features = features_of(ask_all());
     return features;
 }
 
@@ -114,6 +117,23 @@ Features to_hide(const std::string& name) {
         if (name == named.name) return named.features;
     }
     return none;
+}
+
+bool beyond_level(const std::string& name, Features& hidden) {
+    hidden = none;
+    if (name == "native") return true;
+    Features kept;
+    if (name == "avx2") {
+        kept = avx2;
+    } else if (name == "avx512") {
+        kept = avx512;
+    } else if (name == "avx512_vnni") {
+        kept = avx512_vnni;
+    } else if (name != "x86-64-v2") {
+        return false;
+    }
+    hidden = {~kept.bits};
+    return true;
 }
 
 std::int64_t last_level_cache_bytes() {

@@ -35,6 +35,16 @@ constexpr Features avx2 = kAvx2 | kFma | kF16c;
 constexpr Features avx512 = avx2 | kAvx512f | kAvx512bw | kAvx512vl | kAvx512dq;
 constexpr Features avx512_vnni = avx512 | kAvx512vnni;
 
+// What cpuid and xgetbv answered, and what follows from it: a feature counts only when the CPU has
+// it and the system saves its registers. Bits that are not named above are never used.
+struct Answers {
+    std::uint32_t one_ecx = 0;                                  // leaf 1
+    std::uint32_t seven_ebx = 0, seven_ecx = 0, seven_edx = 0;  // leaf 7
+    std::uint32_t seven_one_eax = 0;                            // leaf 7, sub-leaf 1
+    std::uint64_t saved = 0;                                    // XCR0; 0 when it may not be asked
+};
+Features features_of(const Answers& answers);
+
 Features detected();                // asked once
 Features available();               // detected and not masked
 void mask(Features hidden);         // hides features from available(); replaces the previous mask
@@ -45,6 +55,11 @@ std::string missing(Features set);  // names of what is needed and not available
 // The features called `name` ("avx512vnni", or a set: "avx2", "avx512", "avx512_vnni");
 // none for an unknown name. Masking "avx2" hides AVX-512 too.
 Features to_hide(const std::string& name);
+
+// What a CPU of this level lacks, to be masked: "x86-64-v2" (the build's baseline), "avx2",
+// "avx512", "avx512_vnni", or "native" (nothing). False for an unknown name.
+bool beyond_level(const std::string& name, Features& hidden);
+constexpr const char* kLevels = "x86-64-v2, avx2, avx512, avx512_vnni, native";
 
 // Bytes of the largest cache, 0 when unknown; and the brand string, "unknown" without one.
 std::int64_t last_level_cache_bytes();

@@ -56,12 +56,11 @@ DotExpectation expect_dot(Type type, const std::byte* row, const double* x, std:
     }
     const std::int64_t additions = input != Input::f32 ? cols / 32 : cols / 8;
     const double k = static_cast<double>(additions + 12) * kUnit;
-    return {value, k / (1 - k) * magnitude};
+    return {value, k / (1 - k) * magnitude, magnitude};
 }
 
 MatvecArgs fill_matvec_case(Type type, const MatvecShape& shape, Random& random, Input input,
-                            CaseMemory& memory, std::vector<double>& expected,
-                            std::vector<double>& bound) {
+                            CaseMemory& memory, std::vector<DotExpectation>& dots) {
     const std::int64_t n_rows = shape.groups * shape.rows;
     const std::int64_t stride = row_bytes(type, shape.cols);
     auto* w = memory.add<std::byte>(Role::weights, n_rows * stride);
@@ -74,9 +73,7 @@ MatvecArgs fill_matvec_case(Type type, const MatvecShape& shape, Random& random,
     const std::vector<double> x = values_of(args.x, shape.groups * shape.cols, input);
     for (std::int64_t r = 0; r < n_rows; ++r) {
         const double* group_x = x.data() + r / shape.rows * shape.cols;
-        const DotExpectation dot = expect_dot(type, w + r * stride, group_x, shape.cols, input);
-        expected.push_back(dot.value);
-        bound.push_back(dot.bound);
+        dots.push_back(expect_dot(type, w + r * stride, group_x, shape.cols, input));
     }
     return args;
 }

@@ -12,23 +12,34 @@ namespace steady {
 struct DotExpectation {
     double value = 0;
     double bound = 0;
+    double magnitude = 0;  // Σ|w·x|, the parts of w = d·q − m apart
 };
 DotExpectation expect_dot(Type type, const std::byte* row, const double* x, std::int64_t cols,
                           Input input);
 
 // Fills everything of a case but its args; returns what the op's Args must hold.
 MatvecArgs fill_matvec_case(Type type, const MatvecShape& shape, Random& random, Input input,
-                            CaseMemory& memory, std::vector<double>& expected,
-                            std::vector<double>& bound);
+                            CaseMemory& memory, std::vector<DotExpectation>& dots);
 
 // All rows of a weight matrix are used.
 WeightRef whole_matrix(Type type, std::int64_t rows, std::int64_t cols, const std::byte* data);
 
+// One output per dot product.
+template <class Op>
+void expect_dots(Case<Op>& made, const std::vector<DotExpectation>& dots) {
+    for (const DotExpectation& dot : dots) {
+        made.expected.push_back(dot.value);
+        made.bound.push_back(dot.bound);
+        made.magnitude.push_back(dot.magnitude);
+    }
+}
+
 template <class Op>
 Case<Op> make_matvec_case(const MatvecShape& shape, Random& random, Input input) {
     Case<Op> made;
-    made.args =
-        fill_matvec_case(Op::type, shape, random, input, made.memory, made.expected, made.bound);
+    std::vector<DotExpectation> dots;
+    made.args = fill_matvec_case(Op::type, shape, random, input, made.memory, dots);
+    expect_dots(made, dots);
     made.weights.push_back(
         whole_matrix(Op::type, shape.groups * shape.rows, shape.cols, made.args.w));
     return made;

@@ -21,6 +21,9 @@ struct Trial {
     std::vector<std::int64_t> phase_rows;
     std::function<void(const VariantBase&, Range)> run;
     std::function<double()> worst_error;  // of what the last run left in the outputs
+    // Widens the bounds by what weights rounded by this relative error may add; empty for ops that
+    // cannot say.
+    std::function<void(double)> allow_weight_rounding;
 };
 
 struct OpInfo {
@@ -31,6 +34,7 @@ struct OpInfo {
     std::function<Cost(std::string_view shape)> cost;
     std::function<std::string(const VariantBase&, std::string_view shape)> why_not;
     std::function<std::unique_ptr<Trial>(std::string_view shape, std::uint64_t seed, Input)> trial;
+    std::function<std::uintptr_t(const VariantBase&)> code;  // address of its run function
 };
 
 void register_op(const OpInfo& op);
@@ -72,6 +76,13 @@ std::unique_ptr<Trial> make_trial(std::string_view shape, std::uint64_t seed, In
         static_cast<const VariantInfo<Op>&>(variant).run(typed->args, range);
     };
     trial->worst_error = [typed] { return Op::worst_error(*typed); };
+    if (!typed->magnitude.empty()) {
+        trial->allow_weight_rounding = [typed](double rounding) {
+            for (std::size_t i = 0; i < typed->bound.size(); ++i) {
+                typed->bound[i] += rounding * typed->magnitude[i];
+            }
+        };
+    }
     trial->owner = std::move(owner);
     return trial;
 }
@@ -102,6 +113,11 @@ public:
                                            parse_shape<Shape>(text).shape);
                 },
             .trial = make_trial<Op>,
+            .code =
+                [](const VariantBase& variant) {
+                    return reinterpret_cast<std::uintptr_t>(
+                        static_cast<const VariantInfo<Op>&>(variant).run);
+                },
         });
     }
 };

@@ -45,6 +45,7 @@ struct VariantBase {
     std::int64_t pack_rows = 1;
     std::int64_t (*packed_bytes)(MatrixShape) = nullptr;
     void (*pack)(MatrixShape, const std::byte* src, std::byte* dst) = nullptr;
+    double weight_rounding = 0;  // relative error that packing leaves in a weight; 0: exact
 };
 
 template <class Op>
@@ -64,6 +65,7 @@ struct VariantOptions {
     std::int64_t pack_rows = 1;
     std::int64_t (*packed_bytes)(MatrixShape) = nullptr;
     void (*pack)(MatrixShape, const std::byte* src, std::byte* dst) = nullptr;
+    double weight_rounding = 0;
     typename Op::Run run = nullptr;
 };
 
@@ -98,6 +100,7 @@ public:
         info_.pack_rows = options.pack_rows;
         info_.packed_bytes = options.packed_bytes;
         info_.pack = options.pack;
+        info_.weight_rounding = options.weight_rounding;
         info_.supports = options.supports;
         info_.run = options.run;
         register_variant(&info_);

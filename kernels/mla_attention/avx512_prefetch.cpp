@@ -1,16 +1,11 @@
 // As avx512, with the next tile of the cache fetched while the current one is summed up: that pass
 // leaves the memory idle otherwise.
 // Expected: faster at depth, where the cache does not fit; equal when it does.
-#include "kernels/mla_attention/op.h"
 #include "kernels/mla_attention/tiles_avx512.h"
 
 namespace steady {
 
 static const Variant<MlaAttention> variant{"avx512_prefetch",
-                                           {
-                                               .needs = cpu::avx512,
-                                               .supports = mla_avx512::supports,
-                                               .run = mla_avx512::run<true>,
-                                           }};
+                                           mla_avx512::options(mla_avx512::run<true>)};
 
 }  // namespace steady

@@ -141,47 +141,71 @@ template <int kN, int kV, bool kPrefetch>
     }
 }
 
-// kN neighbouring heads over all positions.
+// The same for all kv_rank columns.
 template <int kN, bool kPrefetch>
-void attend(const MlaAttention::Args& args, std::int64_t head) {
+void add_rows(const float* weights, const float* rows, std::int64_t n, std::int64_t width,
+              const float* shrink, float* out, std::int64_t kv_rank) {
+    std::int64_t i = 0;
+    for (; i + 16 * kVectors <= kv_rank; i += 16 * kVectors) {
+        add_columns<kN, kVectors, kPrefetch>(weights, rows + i, n, width, shrink, out + i, kv_rank);
+    }
+    for (; i < kv_rank; i += 16) {
+        add_columns<kN, 1, kPrefetch>(weights, rows + i, n, width, shrink, out + i, kv_rank);
+    }
+}
+
+// Adds positions [begin, end) to the unnormalised outputs out[kN][kv_rank] of kN neighbouring
+// heads.
+template <int kN, bool kPrefetch>
+void attend_span(const MlaAttention::Args& args, std::int64_t head, std::int64_t begin,
+                 std::int64_t end, float* out, Running* running) {
     const MlaAttentionShape& shape = args.shape;
     const std::int64_t width = shape.kv_rank + shape.n_rot;
     alignas(64) float scores[kN * kTile];
-    float* out = args.out + head * shape.kv_rank;
-    Running running[kN];
-    for (std::int64_t t = 0; t < shape.n_positions; t += kTile) {
-        const std::int64_t n = std::min(kTile, shape.n_positions - t);
+    for (std::int64_t t = begin; t < end; t += kTile) {
+        const std::int64_t n = std::min(kTile, end - t);
         const float* rows = args.cache + t * width;
         score_tile<kN>(args.q + head * width, rows, n, width, args.scale, scores);
         float shrink[kN];
         for (int h = 0; h < kN; ++h) shrink[h] = to_weights(scores + h * kTile, n, running[h]);
-        std::int64_t i = 0;
-        for (; i + 16 * kVectors <= shape.kv_rank; i += 16 * kVectors) {
-            add_columns<kN, kVectors, kPrefetch>(scores, rows + i, n, width, shrink, out + i,
-                                                 shape.kv_rank);
-        }
-        for (; i < shape.kv_rank; i += 16) {
-            add_columns<kN, 1, kPrefetch>(scores, rows + i, n, width, shrink, out + i,
-                                          shape.kv_rank);
-        }
-    }
-    for (int h = 0; h < kN; ++h) {
-        const __m512 factor = _mm512_set1_ps(1.0F / running[h].total);
-        for (std::int64_t i = 0; i < shape.kv_rank; i += 16) {
-            float* at = out + h * shape.kv_rank + i;
-            _mm512_storeu_ps(at, _mm512_mul_ps(_mm512_loadu_ps(at), factor));
-        }
+        add_rows<kN, kPrefetch>(scores, rows, n, width, shrink, out, shape.kv_rank);
     }
 }
 
-template <bool kPrefetch>
+// out[0 … n) · factor, n a multiple of 16.
+inline void scale_row(float* out, std::int64_t n, float factor) {
+    for (std::int64_t i = 0; i < n; i += 16) {
+        _mm512_storeu_ps(out + i, _mm512_mul_ps(_mm512_loadu_ps(out + i), _mm512_set1_ps(factor)));
+    }
+}
+
+// kN neighbouring heads over all positions.
+template <int kN, bool kPrefetch>
+void attend(const MlaAttention::Args& args, std::int64_t head) {
+    const MlaAttentionShape& shape = args.shape;
+    float* out = args.out + head * shape.kv_rank;
+    Running running[kN];
+    attend_span<kN, kPrefetch>(args, head, 0, shape.n_positions, out, running);
+    for (int h = 0; h < kN; ++h) {
+        scale_row(out + h * shape.kv_rank, shape.kv_rank, 1.0F / running[h].total);
+    }
+}
+
+// kMost: the most heads that share a pass over the rows.
+template <bool kPrefetch, int kMost = kHeads>
 void run(const MlaAttention::Args& args, Range range) noexcept {
     std::int64_t head = range.begin;
-    for (; head + kHeads <= range.end; head += kHeads) attend<kHeads, kPrefetch>(args, head);
-    for (; head + 4 <= range.end; head += 4) attend<4, kPrefetch>(args, head);
+    for (; kMost >= kHeads && head + kHeads <= range.end; head += kHeads) {
+        attend<kHeads, kPrefetch>(args, head);
+    }
+    for (; kMost >= 4 && head + 4 <= range.end; head += 4) attend<4, kPrefetch>(args, head);
     for (; head < range.end; ++head) attend<1, kPrefetch>(args, head);
 }
 
 KERNEL_TARGET_END
+
+inline VariantOptions<MlaAttention> options(MlaAttention::Run run_heads) {
+    return {.needs = cpu::avx512, .supports = supports, .run = run_heads};
+}
 
 }  // namespace steady::mla_avx512

@@ -29,8 +29,10 @@ std::vector<OtherMatvec::Shape> OtherMatvec::odd_shapes(Random& random) {
 
 Case<OtherMatvec> OtherMatvec::make_case(const Shape& shape, Random& random, Input input) {
     Case<OtherMatvec> made;
+    std::vector<DotExpectation> dots;
     const MatvecArgs args = fill_matvec_case(shape.type, {shape.groups, shape.rows, shape.cols},
-                                             random, input, made.memory, made.expected, made.bound);
+                                             random, input, made.memory, dots);
+    expect_dots(made, dots);
     made.args = {shape, args.w, args.x, args.y};
     made.weights.push_back(whole_matrix(shape.type, shape.groups * shape.rows, shape.cols, args.w));
     return made;

@@ -17,10 +17,10 @@ namespace {
 DotExpectation silu_product(const DotExpectation& gate, const DotExpectation& up) {
     const double silu = gate.value / (1 + std::exp(-gate.value));
     const double silu_bound = 1.1 * gate.bound + 10 * kUnit * std::fabs(silu);
-    return {silu * up.value, silu_bound * (std::fabs(up.value) + up.bound) +
-                                 std::fabs(silu) * up.bound +
-                                 2 * kUnit * std::fabs(silu * up.value) +
-                                 static_cast<double>(std::numeric_limits<float>::min())};
+    const double bound = silu_bound * (std::fabs(up.value) + up.bound) +
+                         std::fabs(silu) * up.bound + 2 * kUnit * std::fabs(silu * up.value) +
+                         static_cast<double>(std::numeric_limits<float>::min());
+    return {.value = silu * up.value, .bound = bound};
 }
 
 double over(double error, double bound) {

@@ -166,4 +166,17 @@ void run(const Q5_KMatvec::Args& args, Range range) noexcept {
 
 KERNEL_TARGET_END
 
+template <int kAhead>
+VariantOptions<Q5_KMatvec> options() {
+    return {.needs = cpu::avx512_vnni,
+            .supports = [](const MatvecShape& shape) { return shape.rows % kRows == 0; },
+            .granule = kRows,
+            .input = Input::q8,
+            .layout = "rows16",
+            .pack_rows = kRows,
+            .packed_bytes = packed_bytes,
+            .pack = pack,
+            .run = run<kAhead>};
+}
+
 }  // namespace steady::q5_k_rows16

@@ -145,4 +145,20 @@ void run(const Q6_KMatvec::Args& args, Range range) noexcept {
 
 KERNEL_TARGET_END
 
+template <int kAhead>
+VariantOptions<Q6_KMatvec> options() {
+    return {.needs = cpu::avx512_vnni,
+            .supports =
+                [](const MatvecShape& shape) {
+                    return shape.rows % kRows == 0 && shape.cols <= sums16::kMaxCols;
+                },
+            .granule = kRows,
+            .input = Input::q8,
+            .layout = "rows16",
+            .pack_rows = kRows,
+            .packed_bytes = packed_bytes,
+            .pack = pack,
+            .run = run<kAhead>};
+}
+
 }  // namespace steady::q6_k_rows16

@@ -1,20 +1,17 @@
-// Cases of the quantisation: each value may be half a step from its float, the scale is the exact
-// one but for two roundings, and the sums agree with the values.
+// Cases of the quantisation to one byte per value.
 #include "kernels/quantize_q8/op.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "kernels/base/op_info.h"
+#include "kernels/base/quantize_case.h"
 
 namespace steady {
 
 std::vector<QuantizeQ8::Shape> QuantizeQ8::model_shapes() {
-    return {{512}, {768}, {1536}, {2048}, {5120}, {10240}};
+    return quantize_shapes(model_quantize_lengths());
 }
 
 std::vector<QuantizeQ8::Shape> QuantizeQ8::odd_shapes(Random& random) {
-    return {{32}, {96}, {32 * random.integer(1, 100)}};
+    return quantize_shapes(odd_quantize_lengths(random));
 }
 
 Case<QuantizeQ8> QuantizeQ8::make_case(const Shape& shape, Random& random, Input /*input*/) {
@@ -30,26 +27,8 @@ Case<QuantizeQ8> QuantizeQ8::make_case(const Shape& shape, Random& random, Input
 }
 
 double QuantizeQ8::worst_error(const Case<QuantizeQ8>& test_case) {
-    const Args& args = test_case.args;
-    double worst = 0;
-    for (std::int64_t b = 0; b < args.shape.n / 32; ++b) {
-        const double scale = static_cast<double>(args.scale[b]);
-        double largest = 0;
-        std::int32_t sum = 0;
-        for (std::int64_t i = b * 32; i < b * 32 + 32; ++i) {
-            const double x = static_cast<double>(args.x[i]);
-            largest = std::max(largest, std::fabs(x));
-            sum += args.q8[i];
-            if (args.q8[i] == -128) return INFINITY;
-            // Half a step, and three roundings of x / scale, which is at most 127.
-            const double error = std::fabs(args.q8[i] * scale - x);
-            if (error > 0) worst = std::max(worst, error / (scale * (0.5 + 127 * 3 * kUnit)));
-        }
-        const double scale_error = std::fabs(scale - largest / 127);
-        if (scale_error > 0) worst = std::max(worst, scale_error / (2 * kUnit * largest / 127));
-        if (sum != args.sum[b]) return INFINITY;
-    }
-    return worst;
+    const Args& a = test_case.args;
+    return worst_quantize_error(a.x, a.q8, nullptr, a.scale, a.sum, a.shape.n);
 }
 
 static const RegisteredOp<QuantizeQ8> op;

@@ -20,6 +20,13 @@ struct QuantizeShape {
     std::string problem() const { return n > 0 && n % 32 == 0 ? "" : "n must be a multiple of 32"; }
 };
 
+inline std::vector<QuantizeShape> quantize_shapes(const std::vector<std::int64_t>& lengths) {
+    std::vector<QuantizeShape> shapes;
+    shapes.reserve(lengths.size());
+    for (const std::int64_t n : lengths) shapes.push_back({n});
+    return shapes;
+}
+
 struct QuantizeQ8 {
     static constexpr const char* name = "quantize_q8";
     static constexpr int phases = 1;

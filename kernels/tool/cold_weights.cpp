@@ -16,10 +16,24 @@ constexpr std::int64_t kLeastColdBytes = 256 << 20;
 constexpr std::size_t kAlign = 64;
 constexpr std::size_t kHugePage = 2 << 20;
 
-std::int64_t used_bytes(const Trial& trial) {
-    std::int64_t bytes = 0;
+// Bytes of `rows` rows in the layout of `variant`.
+std::int64_t bytes_in_layout(const WeightRef& weight, const VariantBase& variant,
+                             std::int64_t rows) {
+    return variant.pack != nullptr ? variant.packed_bytes({rows, weight.shape.cols})
+                                   : rows * weight.row_bytes;
+}
+
+struct UsedBytes {
+    std::int64_t file = 0, layout = 0;
+};
+
+UsedBytes used_bytes(const Trial& trial, const VariantBase& variant) {
+    UsedBytes bytes;
     for (const WeightRef& weight : *trial.weights) {
-        for (const Range& used : weight.used) bytes += (used.end - used.begin) * weight.row_bytes;
+        for (const Range& used : weight.used) {
+            bytes.file += (used.end - used.begin) * weight.row_bytes;
+            bytes.layout += bytes_in_layout(weight, variant, used.end - used.begin);
+        }
     }
     return bytes;
 }
@@ -27,10 +41,13 @@ std::int64_t used_bytes(const Trial& trial) {
 }  // namespace
 
 ColdWeights::ColdWeights(Trial& trial, const VariantBase& variant, bool warm) : trial_(&trial) {
-    const std::int64_t used = used_bytes(trial);
-    if (used > 0 && !warm) {
+    const UsedBytes used = used_bytes(trial, variant);
+    if (used.file > 0) {
+        layout_ratio_ = static_cast<double>(used.layout) / static_cast<double>(used.file);
+    }
+    if (used.layout > 0 && !warm) {
         const std::int64_t cold = std::max(3 * cpu::last_level_cache_bytes(), kLeastColdBytes);
-        n_copies_ = static_cast<std::size_t>((cold + used - 1) / used);
+        n_copies_ = static_cast<std::size_t>((cold + used.layout - 1) / used.layout);
     }
     for (const WeightRef& weight : *trial.weights) {
         mappings_.emplace_back();
@@ -40,10 +57,7 @@ ColdWeights::ColdWeights(Trial& trial, const VariantBase& variant, bool warm) : 
 }
 
 void ColdWeights::fill(Mapping& mapping, const WeightRef& weight, const VariantBase& variant) {
-    const auto bytes_of = [&](std::int64_t rows) {
-        const MatrixShape part{rows, weight.shape.cols};
-        return variant.pack != nullptr ? variant.packed_bytes(part) : rows * weight.row_bytes;
-    };
+    const auto bytes_of = [&](std::int64_t rows) { return bytes_in_layout(weight, variant, rows); };
     const auto matrix = static_cast<std::size_t>(bytes_of(weight.shape.rows));
     const std::size_t stride = (matrix + kAlign - 1) / kAlign * kAlign;
     mapping.bytes = n_copies_ * stride + kHugePage;

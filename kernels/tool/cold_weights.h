@@ -19,6 +19,9 @@ public:
     ColdWeights& operator=(const ColdWeights&) = delete;
 
     std::size_t copies() const { return n_copies_; }
+    // Bytes of the used weights in the variant's layout over those in the file's; 1 without
+    // weights.
+    double layout_ratio() const { return layout_ratio_; }
     void use(std::size_t call);  // points the trial's Args at copy call % copies()
 
 private:
@@ -30,6 +33,7 @@ private:
     void fill(Mapping& mapping, const WeightRef& weight, const VariantBase& variant);
     Trial* trial_;
     std::size_t n_copies_ = 1;
+    double layout_ratio_ = 1;
     std::vector<Mapping> mappings_;  // one per weight matrix
 };
 

@@ -36,11 +36,11 @@ void require_usable(const OpInfo& op, const VariantBase& variant, const Options&
                 kExitInternal};
 }
 
-void play(Team& team, Side& side, int calls) {
+void play(Team& team, Side& side, int calls, CutRule cut) {
     for (int i = 0; i < calls; ++i) {
         side.weights->use((*side.turn)++);
         const auto begin = std::chrono::steady_clock::now();
-        team.run(*side.trial, *side.variant);
+        team.run(*side.trial, *side.variant, cut);
         const auto end = std::chrono::steady_clock::now();
         side.ns.push_back(std::chrono::duration<double, std::nano>(end - begin).count());
     }
@@ -77,8 +77,8 @@ int run_duet(const Options& options) {
                            : warmup_blocks + (options.reps + options.chunk - 1) / options.chunk;
     for (int block = 0; block < blocks; ++block) {
         const bool b_first = options.coins[static_cast<std::size_t>(block)] == '1';
-        play(team, b_first ? side_b : side_a, options.chunk);
-        play(team, b_first ? side_a : side_b, options.chunk);
+        play(team, b_first ? side_b : side_a, options.chunk, options.cut);
+        play(team, b_first ? side_a : side_b, options.chunk, options.cut);
     }
 
     const Cost cost = op.cost(options.shape);

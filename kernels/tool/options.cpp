@@ -12,7 +12,8 @@
 namespace steady::tool {
 namespace {
 
-const std::vector<std::string_view> kVerbs = {"list", "check", "bench", "duet"};
+const std::vector<std::string_view> kVerbs = {"list", "check",  "bench", "duet",
+                                              "tune", "ladder", "disasm"};
 
 template <class Number>
 Number number(const std::string& option, const std::string& text, Number least, Number most) {
@@ -26,6 +27,24 @@ Number number(const std::string& option, const std::string& text, Number least, 
     return value;
 }
 
+CutRule parse_cut(const std::string& text) {
+    constexpr std::string_view kDynamic = "dynamic";
+    if (text == "static") return {0};
+    if (text == kDynamic) return {8};
+    int pieces = 0;
+    const char* first = text.data() + std::min(text.size(), kDynamic.size() + 1);
+    const char* last = text.data() + text.size();
+    const auto [end, problem] = std::from_chars(first, last, pieces);
+    if (text.rfind("dynamic:", 0) == 0 && problem == std::errc() && end == last && pieces >= 1 &&
+        pieces <= 64) {
+        return {pieces};
+    }
+    throw Error{
+        fmt::format("--cut '{}': static, dynamic, or dynamic:N with N from 1 to 64 pieces "
+                    "per thread",
+                    text)};
+}
+
 using Setter = std::function<void(Options&, const std::string&)>;
 
 const std::map<std::string, Setter, std::less<>>& value_options() {
@@ -36,6 +55,10 @@ const std::map<std::string, Setter, std::less<>>& value_options() {
         {"--a", [](Options& o, const std::string& v) { o.a = v; }},
         {"--b", [](Options& o, const std::string& v) { o.b = v; }},
         {"--coins", [](Options& o, const std::string& v) { o.coins = v; }},
+        {"--cpu", [](Options& o, const std::string& v) { o.cpu = v; }},
+        {"--cut", [](Options& o, const std::string& v) { o.cut = parse_cut(v); }},
+        {"--cache", [](Options& o, const std::string& v) { o.cache = v; }},
+        {"--out", [](Options& o, const std::string& v) { o.out = v; }},
         {"--without", [](Options& o, const std::string& v) { o.without.push_back(v); }},
         {"--seed",
          [](Options& o, const std::string& v) {
@@ -79,7 +102,7 @@ std::string joined(const std::vector<std::string_view>& names) {
 }
 
 [[noreturn]] void unknown_option(const std::string& name) {
-    std::vector<std::string_view> names = {"--json", "--warm", "--help"};
+    std::vector<std::string_view> names = {"--json", "--warm", "--again", "--help"};
     for (const auto& [option, setter] : value_options()) names.push_back(option);
     unknown("option", name, names);
 }
@@ -100,9 +123,13 @@ void check_duet(const Options& o) {
     }
 }
 
-void hide(const std::vector<std::string>& features) {
+void hide(const Options& options) {
     cpu::Features hidden;
-    for (const std::string& name : features) {
+    if (!cpu::beyond_level(options.cpu, hidden)) {
+        throw Error{
+            fmt::format("--cpu '{}': unknown level. Choices: {}", options.cpu, cpu::kLevels)};
+    }
+    for (const std::string& name : options.without) {
         const cpu::Features found = cpu::to_hide(name);
         if (found == cpu::none) {
             unknown("CPU feature", name,
@@ -112,6 +139,45 @@ void hide(const std::vector<std::string>& features) {
         hidden = hidden | found;
     }
     cpu::mask(hidden);
+}
+
+// A word after the verb: `disasm` takes one, OP/VARIANT.
+void take_word(Options& options, const std::string& word) {
+    if (options.verb.empty()) {
+        options.verb = word;
+        return;
+    }
+    const std::size_t slash = word.find('/');
+    if (options.verb != "disasm" || slash == std::string::npos || !options.op.empty()) {
+        throw Error{fmt::format("unexpected argument '{}'{}", word,
+                                options.verb == "disasm" ? "; write OP/VARIANT" : "")};
+    }
+    options.op = word.substr(0, slash);
+    options.variant = word.substr(slash + 1);
+}
+
+bool take_switch(Options& options, const std::string& name) {
+    bool* chosen = name == "--json"    ? &options.json
+                   : name == "--warm"  ? &options.warm
+                   : name == "--again" ? &options.again
+                                       : nullptr;
+    if (chosen == nullptr) return false;
+    *chosen = true;
+    return true;
+}
+
+void check_verb(const Options& options) {
+    if (options.verb.empty()) throw Error{"a verb is needed: " + joined(kVerbs) + "\n" + usage()};
+    if (std::find(kVerbs.begin(), kVerbs.end(), options.verb) == kVerbs.end()) {
+        unknown("verb", options.verb, kVerbs);
+    }
+    if (options.verb == "duet") check_duet(options);
+    if (options.verb == "disasm" && (options.op.empty() || options.variant.empty())) {
+        throw Error{"disasm needs OP/VARIANT, for example q4_0_matvec/avx2"};
+    }
+    if (!options.shape.empty() && options.op.empty()) {
+        throw Error{"--shape needs --op: shapes belong to an op"};
+    }
 }
 
 }  // namespace
@@ -125,14 +191,10 @@ Options parse_options(const std::vector<std::string>& arguments) {
             return options;
         }
         if (name.rfind("--", 0) != 0) {
-            if (!options.verb.empty()) throw Error{fmt::format("unexpected argument '{}'", name)};
-            options.verb = name;
+            take_word(options, name);
             continue;
         }
-        if (name == "--json" || name == "--warm") {
-            (name == "--json" ? options.json : options.warm) = true;
-            continue;
-        }
+        if (take_switch(options, name)) continue;
         const std::size_t equals = name.find('=');
         std::string value;
         if (equals != std::string::npos) {
@@ -147,29 +209,31 @@ Options parse_options(const std::vector<std::string>& arguments) {
         }
         setter->second(options, value);
     }
-    if (options.verb.empty()) throw Error{"a verb is needed: " + joined(kVerbs) + "\n" + usage()};
-    if (std::find(kVerbs.begin(), kVerbs.end(), options.verb) == kVerbs.end()) {
-        unknown("verb", options.verb, kVerbs);
-    }
-    if (options.verb == "duet") check_duet(options);
-    if (!options.shape.empty() && options.op.empty()) {
-        throw Error{"--shape needs --op: shapes belong to an op"};
-    }
-    hide(options.without);
+    check_verb(options);
+    hide(options);
     return options;
 }
 
 std::string usage() {
-    return "usage: steady-kernels list  [--op OP] [--json]\n"
-           "       steady-kernels check [--op OP] [--variant V] [--shape S] [--seed N] [--json]\n"
-           "       steady-kernels bench [--op OP] [--variant V] [--shape S] [--threads T] "
+    return "usage: steady-kernels list   [--op OP] [--json]\n"
+           "       steady-kernels check  [--op OP] [--variant V] [--shape S] [--seed N] [--json]\n"
+           "       steady-kernels bench  [--op OP] [--variant V] [--shape S] [--threads T] "
+           "[--cut C]\n"
+           "                             [--warm] [--repetitions N] [--seconds S] [--json]\n"
+           "       steady-kernels duet   --op OP --a V --b V --shape S --coins 0101… [--chunk N]\n"
+           "                             [--warmup N] [--reps N] [--threads T] [--cut C] [--json]\n"
+           "       steady-kernels tune   [--op OP] [--variant V] [--shape S] [--threads T] "
            "[--warm]\n"
-           "                            [--repetitions N] [--seconds S] [--json]\n"
-           "       steady-kernels duet  --op OP --a V --b V --shape S --coins 0101… [--chunk N]\n"
-           "                            [--warmup N] [--reps N] [--threads T] [--json]\n"
-           "A shape reads rows=768,cols=2048. --without FEATURE hides a CPU feature (avx2, "
-           "avx512,\n"
-           "avx512_vnni, …). Exit codes: 0 good, 1 a check failed, 2 usage.\n";
+           "                             [--cache FILE] [--again] [--json]\n"
+           "       steady-kernels ladder [--op OP] [--shape S] [--threads T] [--out DIR] [--json]\n"
+           "       steady-kernels disasm OP/VARIANT [--json]\n"
+           "A shape reads rows=768,cols=2048. A cut is static, dynamic or dynamic:N (pieces per\n"
+           "thread). tune searches variant and cut per shape and remembers in FILE\n"
+           "(.steady/tune.json); its winner is a candidate, not a verdict. ladder writes "
+           "ladder.md\n"
+           "and ladder.svg into DIR. --cpu LEVEL (x86-64-v2, avx2, avx512, avx512_vnni) treats\n"
+           "this CPU as a lesser one; --without FEATURE hides one feature.\n"
+           "Exit codes: 0 good, 1 a check failed, 2 usage.\n";
 }
 
 std::vector<const OpInfo*> selected_ops(const Options& options) {

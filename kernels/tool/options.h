@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "kernels/base/op_info.h"
+#include "kernels/tool/team.h"
 
 namespace steady::tool {
 
 struct Options {
-    std::string verb;     // list, check, bench or duet
+    std::string verb;     // list, check, bench, duet, tune, ladder or disasm
     std::string op;       // empty: all
     std::string variant;  // empty: all
     std::string shape;    // empty: the verb's usual shapes
@@ -26,8 +27,13 @@ struct Options {
     std::string a, b, coins;  // duet
     int chunk = 4;
     int warmup = 8;
-    int reps = 0;                      // duet: 0 means as many as the coins give
-    std::vector<std::string> without;  // CPU features to hide
+    int reps = 0;                             // duet: 0 means as many as the coins give
+    std::vector<std::string> without;         // CPU features to hide
+    std::string cpu = "native";               // the most that the CPU may be
+    std::string cache = ".steady/tune.json";  // tune: results of earlier searches
+    bool again = false;                       // tune: search even when the cache knows
+    std::string out;                          // ladder: folder of ladder.md and ladder.svg
+    CutRule cut;                              // bench, duet
 };
 
 // Throws Error (exit code 2) for unknown verbs, options or values, with what is allowed.

@@ -28,6 +28,11 @@ void pin(int cpu) {
 
 }  // namespace
 
+std::string CutRule::text() const {
+    if (pieces_per_thread == 0) return "static";
+    return pieces_per_thread == 8 ? "dynamic" : "dynamic:" + std::to_string(pieces_per_thread);
+}
+
 Team::Team(int n_threads) : n_threads_(n_threads) {
     for (int i = 1; i < n_threads; ++i) threads_.emplace_back([this, i] { work(i); });
     if (n_threads > 1) pin(0);
@@ -59,19 +64,35 @@ void Team::run(const std::function<void(int)>& job) {
     wait_until([&] { return running_.load(std::memory_order_acquire) == 0; });
 }
 
-void Team::run(const Trial& trial, const VariantBase& variant) {
+void Team::run(const Trial& trial, const VariantBase& variant, CutRule cut) {
     for (std::size_t phase = 0; phase < trial.phase_rows.size(); ++phase) {
         const std::int64_t rows = trial.phase_rows[phase];
         const std::int64_t granule = std::min(variant.granule, std::max<std::int64_t>(rows, 1));
         const std::int64_t n_granules = (rows + granule - 1) / granule;
-        const auto cut = [&](int i) {
+        const int number = static_cast<int>(phase);
+        const auto border = [&](int i) {
             return std::min(rows, n_granules * i / n_threads_ * granule);
         };
-        const auto job = [&](int i) {
-            const Range range{cut(i), cut(i + 1), static_cast<int>(phase)};
+        const auto fixed = [&](int i) {
+            const Range range{border(i), border(i + 1), number};
             if (range.begin < range.end) trial.run(variant, range);
         };
-        n_threads_ == 1 ? job(0) : run(job);
+        std::atomic<std::int64_t> next{0};
+        const std::int64_t share = rows / (std::max(cut.pieces_per_thread, 1) * n_threads_);
+        const std::int64_t piece = std::max<std::int64_t>(share / granule, 1) * granule;
+        const auto dynamic = [&](int) {
+            for (;;) {
+                const std::int64_t begin = next.fetch_add(piece, std::memory_order_relaxed);
+                if (begin >= rows) return;
+                trial.run(variant, {begin, std::min(begin + piece, rows), number});
+            }
+        };
+        const bool even = cut.pieces_per_thread == 0;
+        if (n_threads_ == 1) {
+            even ? fixed(0) : dynamic(0);
+        } else {
+            even ? run(fixed) : run(dynamic);
+        }
     }
 }
 

@@ -4,12 +4,20 @@
 
 #include <atomic>
 #include <functional>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "kernels/base/op_info.h"
 
 namespace steady::tool {
+
+// How a phase is cut: evenly, once, or into pieces that whoever is free takes next. The engine's
+// flag --cut has the same words: static, dynamic (8 pieces per thread), dynamic:N.
+struct CutRule {
+    int pieces_per_thread = 0;  // 0: static
+    std::string text() const;
+};
 
 class Team {
 public:
@@ -23,7 +31,7 @@ public:
     void run(const std::function<void(int)>& job);
 
     // All phases of an op, each cut at multiples of the variant's granule.
-    void run(const Trial& trial, const VariantBase& variant);
+    void run(const Trial& trial, const VariantBase& variant, CutRule cut = {});
 
 private:
     void work(int index);

@@ -133,6 +133,9 @@ int run_tool(const std::vector<std::string>& arguments) {
         if (options.verb == "list") return run_list(options);
         if (options.verb == "check") return run_check(options);
         if (options.verb == "bench") return run_bench(options);
+        if (options.verb == "tune") return run_tune(options);
+        if (options.verb == "ladder") return run_ladder(options);
+        if (options.verb == "disasm") return run_disasm(options);
         return run_duet(options);
     } catch (const Error& error) {
         fmt::print(stderr, "steady-kernels: {}\n", error.what());

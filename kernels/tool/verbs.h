@@ -9,6 +9,9 @@ int run_list(const Options& options);
 int run_check(const Options& options);
 int run_bench(const Options& options);
 int run_duet(const Options& options);
+int run_tune(const Options& options);
+int run_ladder(const Options& options);
+int run_disasm(const Options& options);
 
 // Parses, runs and reports errors: the whole program but for main itself, so that tests can link it
 // with variants of their own.

@@ -13,6 +13,7 @@
 #include "runner/edges/engine_executor.h"
 #include "runner/edges/fingerprint.h"
 #include "runner/experiment.h"
+#include "runner/pipeline/plan.h"
 #include "runner/pipeline/record_json.h"
 #include "runner/pipeline/schedule.h"
 #include "runner/storage/migrate.h"
@@ -58,6 +59,57 @@ void report_progress(const Spec& spec, const Analysis& analysis, const Pair& pai
     }
 }
 
+const std::string& fact(const Fingerprint& print, const char* name) {
+    static const std::string none;
+    const auto found = print.find(name);
+    return found == print.end() ? none : found->second;
+}
+
+// The log E of an earlier attempt's own pairs for its deciding gate; nothing when it does not count
+// here: other machine, engine or model, accepted, or without pairs.
+std::optional<GateResult> own_evidence(const Record& earlier, const std::string& host,
+                                       const Fingerprint& here) {
+    if (earlier.attempts.empty() || earlier.attempts.back().host != host) return std::nullopt;
+    const Fingerprint& there = earlier.attempts.back().fingerprint;
+    for (const char* same : {"engine_sha256", "model_sha256"}) {
+        if (fact(there, same) != fact(here, same)) return std::nullopt;
+    }
+    const Analysis analysis = earlier.analysis ? *earlier.analysis : judge_again(earlier, false);
+    if (earlier.analysis && analysis.verdict == Verdict::accept) return std::nullopt;
+    for (const GateResult& gate : analysis.gates) {
+        if (gate.role != Role::decides || gate.pairs == 0) continue;
+        GateResult own = gate;
+        if (const auto& prior = earlier.evidence.prior) {
+            own.log_e_accept -= prior->log_e_accept;
+            own.log_e_reject -= prior->log_e_reject;
+        }
+        // A rejected idea may be asked again, against the evidence that it gave; it is not
+        // rejected unheard.
+        if (analysis.verdict == Verdict::reject) own.log_e_reject = 0;
+        return own;
+    }
+    return std::nullopt;
+}
+
+// An A/A run asks nothing, so it has no earlier attempts.
+Prior prior_of(Job& job, const Fingerprint& here) {
+    Prior prior;
+    const Spec& spec = job.record.spec;
+    const Gate* gate = deciding_gate(spec);
+    if (gate == nullptr) return prior;
+    prior.history =
+        job.store->host_history(job.host, gate->metric, spec.schedule.mode, spec.subject.model);
+    if (arms_difference(spec).empty()) return prior;
+    for (const std::string& id : job.record.earlier) {
+        const auto own = own_evidence(job.store->load_record(id), job.host, here);
+        if (!own) continue;
+        prior.attempts.push_back(id);
+        prior.log_e_accept += own->log_e_accept;
+        prior.log_e_reject += own->log_e_reject;
+    }
+    return prior;
+}
+
 // This experiment's A/A pairs join the host's history of noise.
 void keep_aa(Job& job, const std::vector<Pair>& pairs) {
     const Spec& spec = job.record.spec;
@@ -72,18 +124,6 @@ void keep_aa(Job& job, const std::vector<Pair>& pairs) {
                               spec.schedule.mode, spec.subject.model, numbers, d);
         }
     }
-}
-
-// The noise that this experiment is judged by: looked up once, then part of its record.
-HostHistory noise_before(Job& job) {
-    const Spec& spec = job.record.spec;
-    const Gate* gate = deciding_gate(spec);
-    if (gate == nullptr) return {};
-    if (auto stored = job.store->stored_history(job.record.job)) return *stored;
-    HostHistory history =
-        job.store->host_history(job.host, gate->metric, spec.schedule.mode, spec.subject.model);
-    job.store->put_history(job.lease, history);
-    return history;
 }
 
 // The live interval, for the page. Not evidence: when it cannot be stored the next pair will tell.
@@ -135,11 +175,13 @@ JobResult run_job(Job& job, const Arguments& arguments) {
     experiment.spec = &spec;
     experiment.seed = job.record.seed;
     experiment.evidence = job.record.evidence;
-    experiment.earlier_attempts = static_cast<int>(job.record.earlier.size());
     for (const Pair& pair : job.record.pairs) {
         if (pair.sealed) experiment.pairs.push_back(pair);
     }
-    experiment.history = noise_before(job);
+    if (!experiment.evidence.prior) {
+        experiment.evidence.prior = prior_of(job, fingerprint);
+        job.sink->put_prior(*experiment.evidence.prior);
+    }
     experiment.executor = &executor;
     experiment.sink = job.sink;
     experiment.cancelled = job.should_stop;
@@ -162,7 +204,19 @@ JobResult run_job(Job& job, const Arguments& arguments) {
             .sentence = result.analysis.sentence};
 }
 
+namespace {
+
+void refuse_sweep(const Spec& spec) {
+    if (!spec.sweep) return;
+    throw Error(fmt::format(
+        "{}: found \"sweep\", which is several experiments; run it with `steady sweep {}.json`",
+        spec.id, spec.id));
+}
+
+}  // namespace
+
 Submitted submit_spec(Store& store, const Spec& spec, const SubmitOptions& options) {
+    refuse_sweep(spec);
     // A fresh run of the same file must not toss the same coins again.
     const std::uint64_t drawn = std::stoull(random_hex(8), nullptr, 16);
     Submission submission;
@@ -176,6 +230,7 @@ Submitted submit_spec(Store& store, const Spec& spec, const SubmitOptions& optio
 }
 
 Record run_here(const Spec& spec, const Arguments& arguments) {
+    refuse_sweep(spec);
     const std::string url = database_url(arguments.get("db"));
     EngineExecutor(engine_setup(spec, arguments))
         .open();  // a refused flag is bad input: say so before a job exists

@@ -18,17 +18,17 @@ Store open_store(const Arguments& arguments, DatabaseRole role) {
     return Store({.url = database_url(arguments.get("db")), .role = role, .client = "cli"});
 }
 
-Analysis judge_again(Store& store, const Record& record) {
+Analysis judge_again(const Record& record, bool finished) {
+    const Evidence& evidence = record.evidence;
     JudgeInput input;
     input.spec = &record.spec;
     input.pairs = &record.pairs;
-    input.applied = record.evidence.applied ? &*record.evidence.applied : nullptr;
-    input.correctness = record.evidence.correctness ? &*record.evidence.correctness : nullptr;
-    input.correctness_failure = record.evidence.correctness_failure;
+    input.applied = evidence.applied ? &*evidence.applied : nullptr;
+    input.correctness = evidence.correctness ? &*evidence.correctness : nullptr;
+    input.correctness_failure = evidence.correctness_failure;
+    if (evidence.prior) input.prior = *evidence.prior;
     input.seed = record.seed;
-    input.finished = true;
-    input.earlier_attempts = static_cast<int>(record.earlier.size());
-    if (const auto history = store.stored_history(record.job)) input.history = *history;
+    input.finished = finished;
     return judge(input);
 }
 

@@ -14,8 +14,8 @@ namespace steady {
 // --db, STEADY_DATABASE_URL or the private database; migrated.
 Store open_store(const Arguments& arguments, DatabaseRole role = DatabaseRole::owner);
 
-// The analysis of a record's stored samples, with the host history of its own time.
-Analysis judge_again(Store& store, const Record& record);
+// The analysis of a record's stored samples; finished: no more pairs will come.
+Analysis judge_again(const Record& record, bool finished = true);
 
 // Why this record's samples cannot be judged again: retention removed them. Empty: they can.
 std::string missing_samples(Store& store, const Record& record);

@@ -23,6 +23,9 @@ int verb_queue(const Arguments& arguments);
 int verb_cancel(const Arguments& arguments);
 int verb_rerun(const Arguments& arguments);
 
+// verbs_sweep.cpp: from several values to one experiment
+int verb_sweep(const Arguments& arguments);
+
 // verbs_record.cpp: what is known
 int verb_show(const Arguments& arguments);
 int verb_decide(const Arguments& arguments);
@@ -44,14 +47,21 @@ int verb_requeue(const Arguments& arguments);
 int verb_unpin(const Arguments& arguments);
 int verb_gc(const Arguments& arguments);
 
-// verbs_host.cpp: this machine
+// verbs_audit.cpp: questions whose truth is known
 int verb_aa(const Arguments& arguments);
 int verb_selftest(const Arguments& arguments);
+int verb_disturb(const Arguments& arguments);
+
+// verbs_host.cpp: this machine
 int verb_doctor(const Arguments& arguments);
 int verb_demo(const Arguments& arguments);
 
+// verbs_track.cpp: the history
+int verb_track(const Arguments& arguments);
+
 // verbs_data.cpp: statistics, database, page
 int verb_stats_check(const Arguments& arguments);
+int verb_stats_simulate(const Arguments& arguments);
 int verb_replay(const Arguments& arguments);
 int verb_db_start(const Arguments& arguments);
 int verb_db_stop(const Arguments& arguments);

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "dashboard/server/serve.h"
 #include "engine/protocol/error.h"
@@ -11,6 +12,7 @@
 #include "runner/cli/workspace.h"
 #include "runner/edges/files.h"
 #include "runner/pipeline/replay.h"
+#include "runner/pipeline/simulation.h"
 #include "runner/pipeline/stats_check.h"
 #include "runner/storage/migrate.h"
 #include "runner/storage/private_cluster.h"
@@ -55,6 +57,25 @@ int verb_stats_check(const Arguments& arguments) {
         if (!result.pass) return kExitInternal;
     }
     return kExitOk;
+}
+
+int verb_stats_simulate(const Arguments& arguments) {
+    const auto n = static_cast<std::size_t>(arguments.number("experiments", 4000, 10, 1000000));
+    const auto seed = static_cast<std::uint64_t>(arguments.number("seed", 1, 0, 1000000000));
+    const std::vector<OperatingPoint> points = operating_table(n, seed);
+    nlohmann::json rows = nlohmann::json::array();
+    for (const OperatingPoint& point : points) {
+        rows.push_back({{"noise", point.model},
+                        {"effect", point.effect},
+                        {"worth", point.delta_w},
+                        {"pairs_max", point.n_max},
+                        {"experiments", point.n_experiments},
+                        {"accept", point.n_accept},
+                        {"reject", point.n_reject},
+                        {"inconclusive", point.n_inconclusive},
+                        {"mean_pairs", point.mean_pairs}});
+    }
+    return print(arguments, {{"seed", seed}, {"rows", rows}}, operating_text(points, seed));
 }
 
 int verb_replay(const Arguments& arguments) {
@@ -107,9 +128,12 @@ int verb_db_migrate(const Arguments& arguments) {
 
 int verb_serve(const Arguments& arguments) {
     ServeOptions options;
-    options.database_url = database_url(arguments.get("db"));
+    options.database_url = database_url(arguments.get("db"), true);
     options.address = arguments.get("bind", "127.0.0.1");
     options.port = static_cast<std::uint16_t>(arguments.number("port", 8642, 0, 65535));
+    options.public_reads = arguments.has("public-reads");
+    std::stringstream names(arguments.get("host"));
+    for (std::string name; std::getline(names, name, ',');) options.hosts.push_back(name);
     return serve(options);
 }
 

@@ -134,10 +134,7 @@ int verb_plan(const Arguments& arguments) {
         history =
             store.host_history(host_name(), gate->metric, spec.schedule.mode, spec.subject.model);
     }
-    ExperimentFilter same;
-    same.spec_id = spec.id;
-    const auto earlier = static_cast<int>(store.list_experiments(same, 100).size());
-    const Plan plan = make_plan(spec, history, earlier);
+    const Plan plan = make_plan(spec, history, static_cast<int>(store.attempts_at(spec).size()));
     const double pair_s = seconds_per_pair(store, spec);
     return print(arguments, plan_json(spec, plan, pair_s), plan_text(spec, plan, pair_s));
 }

@@ -48,9 +48,9 @@ struct Difference {
 };
 
 // Verdict and analysis from the stored samples against what was stored; empty when equal.
-std::optional<Difference> judge_differs(Store& store, const Record& record) {
+std::optional<Difference> judge_differs(const Record& record) {
     const nlohmann::json stored = *record.analysis;
-    const nlohmann::json now = judge_again(store, record);
+    const nlohmann::json now = judge_again(record);
     if (stored == now) return std::nullopt;
     return Difference{record.id, stored.dump(), now.dump()};
 }
@@ -131,7 +131,7 @@ int verb_decide(const Arguments& arguments) {
         throw Error(missing);
     }
     for (const Record& record : records) {
-        if (const auto difference = judge_differs(store, record)) {
+        if (const auto difference = judge_differs(record)) {
             differences.push_back({{"id", difference->id},
                                    {"stored", nlohmann::json::parse(difference->stored)},
                                    {"now", nlohmann::json::parse(difference->now)}});

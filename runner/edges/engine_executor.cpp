@@ -12,6 +12,8 @@
 #include "engine/protocol/error.h"
 #include "engine/protocol/session_json.h"
 #include "runner/edges/noise.h"
+#include "runner/pipeline/analysis_pairs.h"
+#include "runner/pipeline/schedule.h"
 #include "runner/pipeline/text.h"
 
 namespace steady {
@@ -20,9 +22,6 @@ namespace {
 using protocol::ArmRequest;
 using protocol::DuetArm;
 
-// In a duet both arms alternate every few tokens, so that a disturbance meets both; processes one
-// after the other are not protected like that.
-constexpr double kDuetSteal = 0.10, kDuetBusyOthers = 0.25;
 constexpr double kFewestTicks_s = 0.05;  // /proc/stat counts in 10 ms: less is rounding
 constexpr double kMicroTimeout_s = 600;
 
@@ -57,24 +56,21 @@ void fill(Pair& pair, const std::string& scope, const DuetArm& a, const DuetArm&
     put_single(pair, "launches_per_token", a.launches_per_token, b.launches_per_token);
 }
 
-// What noise says about the window in which these tokens were timed.
-std::string disturbance(const protocol::DuetReply& reply, Mode mode) {
+// What noise says about the window in which these tokens were timed; empty when it was quiet.
+std::string disturbance(const protocol::DuetReply& reply) {
     double window_s = 0;
     for (const DuetArm* arm : {&reply.a, &reply.b}) {
         for (const double ns : arm->token_ns) window_s += ns * 1e-9;
     }
-    const double most_steal = mode == Mode::duet ? kDuetSteal : kMostSteal;
-    const double most_busy = mode == Mode::duet ? kDuetBusyOthers : kMostBusyOthers;
-    const auto beyond = [&](double share, double most) {
-        return share > most && share * window_s >= kFewestTicks_s;
-    };
-    if (beyond(reply.steal_share, most_steal)) {
-        return fmt::format("steal {:.1f} %", 100 * reply.steal_share);
-    }
-    if (beyond(reply.busy_others_share, most_busy)) {
-        return fmt::format("other processes {:.1f} %", 100 * reply.busy_others_share);
-    }
-    return "";
+    const auto seen = [&](double share) { return share * window_s >= kFewestTicks_s ? share : 0; };
+    const std::string reason = noise_reason(seen(reply.steal_share), seen(reply.busy_others_share));
+    return reason.empty() ? "" : kNoiseReason + reason;
+}
+
+// The same order of the same programs when they have changed names.
+std::string complement(std::string coins) {
+    for (char& coin : coins) coin = coin == '0' ? '1' : '0';
+    return coins;
 }
 
 template <class Reply>
@@ -217,11 +213,23 @@ protocol::DuetReply EngineExecutor::duet(const MeasureRequest& request, const st
     return reply;
 }
 
+// A noisy window is worth another look, not the verdict: the coin decides which arm meets which
+// weather, so noise costs precision alone and the last try counts whatever the neighbours do.
+bool EngineExecutor::worth_another_try(const Pair& pair) const {
+    return options_.discard_noisy && pair.discarded.empty() && pair.attempt + 1 < kMaxTries;
+}
+
+// The place of an arm in its process (opened first or second) is worth 0.3 % (measured), so a coin
+// decides it too.
 void EngineExecutor::measure_duet(const MeasureRequest& request, Pair& pair) {
     const std::string b = pair.kind == PairKind::aa ? "A" : "B";
-    const auto reply = duet(request, "A", b);
+    const bool b_opens = opens_first(request.layout_seed) == 'B';
+    MeasureRequest placed = request;
+    if (b_opens) placed.pair.coins = complement(pair.coins);
+    auto reply = b_opens ? duet(placed, b, "A") : duet(placed, "A", b);
+    if (b_opens) std::swap(reply.a, reply.b);
     fill(pair, request.scope, reply.a, reply.b);
-    if (options_.discard_noisy) pair.discarded = disturbance(reply, Mode::duet);
+    if (worth_another_try(pair)) pair.discarded = disturbance(reply);
 }
 
 // Each arm in a process of its own, in the order of the first coin. The protocol knows duets only,
@@ -236,8 +244,7 @@ void EngineExecutor::measure_processes(const MeasureRequest& request, Pair& pair
     for (const std::string label : {b_first ? "B" : "A", b_first ? "A" : "B"}) {
         const std::string arm = pair.kind == PairKind::aa ? "A" : label;
         replies[label] = duet(alone, arm, arm);
-        const auto reason = disturbance(replies[label], Mode::process_pairs);
-        if (options_.discard_noisy && pair.discarded.empty()) pair.discarded = reason;
+        if (worth_another_try(pair)) pair.discarded = disturbance(replies[label]);
     }
     fill(pair, request.scope, replies["A"].a, replies["B"].a);
 }
@@ -251,17 +258,20 @@ void EngineExecutor::measure_micro(const MeasureRequest& request, Pair& pair) {
         }
         return found->second.variant;
     };
+    std::string first = variant("A"), second = variant(pair.kind == PairKind::aa ? "A" : "B");
+    const bool b_opens = opens_first(request.layout_seed) == 'B';
+    if (b_opens) std::swap(first, second);
     auto options =
         child(options_.kernels_path,
-              {"duet", "--op", request.op, "--shape", request.shape, "--a", variant("A"), "--b",
-               variant(pair.kind == PairKind::aa ? "A" : "B"), "--coins", pair.coins, "--json"});
+              {"duet", "--op", request.op, "--shape", request.shape, "--a", first, "--b", second,
+               "--coins", b_opens ? complement(pair.coins) : pair.coins, "--json"});
     options.limits.address_space.reset();
     const ChildEnd end = run_child(std::move(options), kMicroTimeout_s);
     if (!end.ok()) throw SessionFailure(end.outcome(), end.describe());
     const auto reply = nlohmann::json::parse(end.out, nullptr, false);
     try {
-        pair.a["op_ns"] = reply.at("a_ns").get<std::vector<double>>();
-        pair.b["op_ns"] = reply.at("b_ns").get<std::vector<double>>();
+        pair.a["op_ns"] = reply.at(b_opens ? "b_ns" : "a_ns").get<std::vector<double>>();
+        pair.b["op_ns"] = reply.at(b_opens ? "a_ns" : "b_ns").get<std::vector<double>>();
     } catch (const nlohmann::json::exception& error) {
         throw SessionFailure("protocol", fmt::format("steady-kernels duet: {}", error.what()));
     }

@@ -7,9 +7,9 @@
 
 namespace steady {
 
-// Judgement: a duet averages out what is below, so only what would drown both arms discards a pair.
-constexpr double kMostSteal = 0.05;       // share of wall time × CPUs taken by the hypervisor
-constexpr double kMostBusyOthers = 0.50;  // share used by processes that are not ours
+// Judgement: shares of wall time × CPUs.
+constexpr double kMostSteal = 0.05;       // taken by the hypervisor
+constexpr double kMostBusyOthers = 0.10;  // used by processes that are not ours
 constexpr double kMostPressure = 5;       // per cent of time with runnable tasks waiting, 10 s mean
 
 // Counters at one moment.

@@ -1,6 +1,6 @@
 // The figures of an experiment, from plain data to panels. The same picture stands in the journal
 // and on the page: intervals of the gates, values of the pairs, evidence over the pairs, time per
-// op.
+// op; and of the history, the series of regression tracking.
 #pragma once
 
 #include <optional>
@@ -66,5 +66,23 @@ struct ProfilePlot {
     std::vector<ProfileBar> bars;  // any order; drawn by size
 };
 Panel profile_plot(const ProfilePlot& plot);
+
+struct SeriesPoint {
+    double value = 0, level = 0;  // multiples of the reference, above zero
+    std::string label;            // short commit
+};
+
+struct SeriesChange {
+    std::size_t index = 0;  // of the first point at the new level
+    double shift = 0;       // log units, below zero is slower
+};
+
+struct SeriesPlot {
+    std::string title;
+    double noise = 0;  // of one point, log units
+    std::vector<SeriesPoint> points;
+    std::vector<SeriesChange> changes;
+};
+Panel series_plot(const SeriesPlot& plot);
 
 }  // namespace steady::figures

@@ -144,23 +144,31 @@ const MeasurementState* Ladder::deciding_state() const {
 }
 
 std::vector<double> Ladder::aa_values(const MeasurementState& state) const {
-    std::vector<double> values = input.history.aa_pairs;
+    std::vector<double> values = input.prior.history.aa_pairs;
     const Gate& owner = spec.gates[static_cast<std::size_t>(state.measurement->owner)];
     for (double d : state.aa.values(owner.metric)) values.push_back(d);
     return values;
 }
 
-// The refuse rule, from A/A pairs that precede the first measured one.
+// The refuse rule. A against A runs before anything else: history tells what this machine was,
+// these pairs what it is now, and only both together may refuse. Otherwise one bad hour would
+// refuse every question after it.
 bool Ladder::machine() {
     const MeasurementState* state = deciding_state();
     const Gate* gate = deciding_gate(spec);
     if (state == nullptr || gate == nullptr) return true;
-    const bool aa_done = state->aa.next_number >= state->measurement->aa_pairs;
-    const std::vector<double> values = aa_values(*state);
-    const auto sigma = aa_sigma(values);
-    if (!sigma || (!aa_done && input.history.aa_pairs.size() < 20)) return true;
+    if (state->aa.next_number < state->measurement->aa_pairs && !input.finished) {
+        ask_for_pair(*state);
+        return false;
+    }
     const double size = gate->goal == Goal::equivalent ? gate->margin : gate->worth;
-    if (!too_noisy(*sigma, values.size(), size, spec.schedule.pairs_max)) return true;
+    const auto noisy = [&](const std::vector<double>& pairs) {
+        const auto sigma = aa_sigma(pairs);
+        return sigma && too_noisy(*sigma, pairs.size(), size, spec.schedule.pairs_max);
+    };
+    const std::vector<double> values = aa_values(*state), now = state->aa.values(gate->metric);
+    if (!noisy(values) || (aa_sigma(now) && !noisy(now))) return true;
+    const auto sigma = aa_sigma(values);
     end(Verdict::inconclusive, "machine_too_noisy", "refused",
         fmt::format("a pair's spread is {:.2f} % ({} A/A pairs), so {} pairs find {} at best; {} "
                     "needs {:.0f} pairs",
@@ -217,7 +225,7 @@ void Ladder::model(MeasurementState& state) {
 // Accepted by the pairs; the A/A band may still take it back.
 void Ladder::accept(const MeasurementState& state) {
     const std::vector<double> values = aa_values(state);
-    const Bounds band = confidence_bounds(values, bet_scales(values, state.sigma0));
+    const Bounds band = bounds_of(values, state.sigma0);
     const double hl = hodges_lehmann_estimate(state.d);
     const bool calibrated = values.size() >= 20 && band.low && band.high;
     const bool inside = calibrated && hl >= *band.low && hl <= *band.high;
@@ -260,17 +268,15 @@ void Ladder::fill_numbers() {
     const std::vector<double> scales = bet_scales(state->d, state->sigma0);
     if (!state->d.empty()) {
         analysis.effect = std::expm1(hodges_lehmann_estimate(state->d));
-        analysis.interval = as_fractions(confidence_bounds(state->d, scales));
+        analysis.interval = as_fractions(bounds_of(state->d, state->sigma0));
         if (state->d.size() > 1) analysis.sigma_d = kMadToSigma * mad(state->d);
     }
-    for (const Bounds& bounds : confidence_sequence(state->d, scales))
+    for (const Bounds& bounds : confidence_sequence(state->d, scales, 0.05, {}, kFarthestEffect))
         analysis.narrowing.push_back(as_fractions(bounds));
     analysis.log_e_over_pairs = log_e_path(state->d, scales, gate.floor, Side::at_most);
-    for (double& value : analysis.log_e_over_pairs) value += input.prior_log_e_accept;
+    for (double& value : analysis.log_e_over_pairs) value += input.prior.log_e_accept;
     const std::vector<double> values = aa_values(*state);
-    if (!values.empty())
-        analysis.aa_band =
-            as_fractions(confidence_bounds(values, bet_scales(values, state->sigma0)));
+    if (!values.empty()) analysis.aa_band = as_fractions(bounds_of(values, state->sigma0));
 }
 
 // Results in the order of the file; what the ladder never reached is "skipped".

@@ -76,9 +76,14 @@ struct HostHistory {
     std::vector<double> aa_pairs;  // last A/A pair values of the deciding metric, log ratios
 };
 
-struct Stage {          // what the pairs so far allow the runner to do next
-    bool stop = false;  // verdict is final (or the ladder ended)
-    Analysis analysis;
+// All that a verdict rests on beside its own pairs, frozen before the first of them: what other
+// runs measure later must not change it. Earlier attempts are those at the same question on the
+// same machine, engine and model that were not accepted; log E of all of them is summed, and any of
+// them removes the final look.
+struct Prior {
+    HostHistory history;
+    std::vector<std::string> attempts;  // ids
+    double log_e_accept = 0, log_e_reject = 0;
 };
 
 // Judges everything measured so far. `finished`: no more pairs will come (cap reached), so an
@@ -89,13 +94,9 @@ struct JudgeInput {
     const protocol::OpenReply* applied = nullptr;
     const protocol::CorrectnessReply* correctness = nullptr;
     std::string correctness_failure;
-    HostHistory history;
+    Prior prior;
     std::uint64_t seed = 0;
     bool finished = false;
-    // Earlier attempts at the same question: their number and the sums of their log E. Any earlier
-    // attempt removes the final look.
-    int earlier_attempts = 0;
-    double prior_log_e_accept = 0, prior_log_e_reject = 0;
 };
 
 Analysis judge(const JudgeInput& input);

@@ -31,9 +31,9 @@ RuleParams rule_params(const JudgeInput& input, const MeasurementState& state, c
     params.delta_w = gate.worth;
     params.n_max =
         state.exhausted ? state.d.size() : static_cast<std::size_t>(state.measurement->pairs_max);
-    params.final_look = input.earlier_attempts == 0;
-    params.prior_log_e_accept = input.prior_log_e_accept;
-    params.prior_log_e_reject = input.prior_log_e_reject;
+    params.final_look = input.prior.attempts.empty();
+    params.prior_log_e_accept = input.prior.log_e_accept;
+    params.prior_log_e_reject = input.prior.log_e_reject;
     params.estimate = false;
     return params;
 }
@@ -96,7 +96,7 @@ GateResult gate_result(const JudgeInput& input, MeasurementState& state, const G
     result.pairs = static_cast<int>(d.size());
     if (!d.empty()) {
         result.effect = std::expm1(hodges_lehmann_estimate(d));
-        result.interval = as_fractions(confidence_bounds(d, bet_scales(d, sigma0)));
+        result.interval = as_fractions(bounds_of(d, sigma0));
     }
     if (gate.role == Role::decides) {
         judge_decides(input, state, gate, result);
@@ -154,7 +154,9 @@ void apply_discard_rules(const Spec& spec, MeasurementState& state, bool finishe
         if (!one.quality.valid) last = one.quality.reason;
         never_there &= one.quality.reason.rfind("no ", 0) == 0;
     }
-    if (pairs.n_discarded > spec.environment.max_discarded * static_cast<double>(n_tried))
+    // The last try counts in any noise, so noisy tries are no sign that none can be used.
+    if (pairs.n_discarded - pairs.n_noisy >
+        spec.environment.max_discarded * static_cast<double>(n_tried - pairs.n_noisy))
         state.too_many_discarded = fmt::format("{} of {} pairs could not be used (last: {})",
                                                pairs.n_discarded, n_tried, last);
     state.nothing_measured = pairs.valid.empty() && never_there;
@@ -172,6 +174,10 @@ bool MeasurementState::wants_pairs() const {
     return measurement->advice_only || guards_open;
 }
 
+Bounds bounds_of(Values d, double sigma0) {
+    return confidence_bounds(d, bet_scales(d, sigma0), 0.05, {}, kFarthestEffect);
+}
+
 Interval as_fractions(const Bounds& bounds) {
     Interval interval;
     if (bounds.low) interval.low = std::expm1(*bounds.low);
@@ -182,10 +188,15 @@ Interval as_fractions(const Bounds& bounds) {
 double starting_sigma(const JudgeInput& input, const MeasuredPairs& aa, const Gate& gate) {
     const Gate* decides = deciding_gate(*input.spec);
     std::vector<double> values = aa.values(gate.metric);
+    const auto now = aa_sigma(values);
     if (decides != nullptr && decides->metric == gate.metric && decides->level == gate.level) {
-        if (input.history.sigma0 && *input.history.sigma0 > 0)
-            return std::max(kSmallestSigma, *input.history.sigma0);
-        values.insert(values.begin(), input.history.aa_pairs.begin(), input.history.aa_pairs.end());
+        const HostHistory& history = input.prior.history;
+        if (history.sigma0 && *history.sigma0 > 0) {
+            // What it was and what it is, half way on the log scale.
+            const double before = *history.sigma0;
+            return std::max(kSmallestSigma, now && *now > 0 ? std::sqrt(before * *now) : before);
+        }
+        values.insert(values.begin(), history.aa_pairs.begin(), history.aa_pairs.end());
     }
     const auto sigma = aa_sigma(values);
     if (sigma && *sigma > 0) return std::max(kSmallestSigma, *sigma);

@@ -36,11 +36,18 @@ struct MeasurementState {
 
 MeasurementState evaluate(const JudgeInput& input, const Measurement& measurement);
 
+// Effects are searched up to a factor of e^8: a candidate may be many times faster.
+constexpr double kFarthestEffect = 8;
+
+// The 95 % confidence sequence of pair values, log effects; see confidence_bounds.
+Bounds bounds_of(Values d, double sigma0);
+
 // Bounds of a log effect as fractions.
 Interval as_fractions(const Bounds& bounds);
 
-// What the e-process assumes as the spread of a metric before the first pair: the host's history
-// for the deciding metric, this experiment's own A/A pairs otherwise, `fallback` without either.
+// What the e-process assumes as the spread of a metric before the first pair: the geometric mean of
+// the host's history (deciding metric only) and this experiment's own A/A pairs, or the one that
+// there is; without either, the size asked for.
 // Fixed before the first measured pair, as validity demands.
 double starting_sigma(const JudgeInput& input, const MeasuredPairs& aa, const Gate& gate);
 

@@ -130,7 +130,7 @@ void assess_duet(PairQuality& quality, const LogArms& x, const std::string& coin
     const std::size_t detected = stream.what.empty() ? block * chunk : planned;
     quality.start_a = quality.start_b = std::min(n - 1, std::max(planned, detected));
     if (quality.start_a + 8 > n) quality.start_a = quality.start_b = std::min(n / 2, planned);
-    quality.valid = true;
+    quality.valid = quality.matched = true;
 }
 
 void assess_alone(PairQuality& quality, const LogArms& x, const ScheduleSpec& schedule) {
@@ -218,10 +218,33 @@ std::optional<double> arm_value(const std::map<std::string, std::vector<double>>
     return median(steady);
 }
 
+// Index i of both arms is the same position, measured within a few tokens of each other: what the
+// machine did in between falls out of each ratio. Swapping the arms negates the median, so the coin
+// argument holds as for the ratio of the arms' medians, at half the spread (runner/README.md).
+double matched_log_ratio(Values a, Values b, std::size_t start) {
+    std::vector<double> ratios;
+    for (std::size_t i = start; i < std::min(a.size(), b.size()); ++i)
+        ratios.push_back(std::log(a[i]) - std::log(b[i]));
+    return median(ratios);
+}
+
+bool is_median(const std::string& metric) {
+    const std::string raw = raw_metric(metric);
+    return metric == raw || metric == "decode_tps" || ends_with(metric, "_p50") ||
+           ends_with(metric, "_median");
+}
+
 }  // namespace
 
 std::optional<double> pair_value(const Pair& pair, const std::string& metric,
                                  const PairQuality& quality) {
+    if (quality.matched && is_median(metric)) {
+        const std::vector<double>* in_a = series(pair.a, raw_metric(metric));
+        const std::vector<double>* in_b = series(pair.b, raw_metric(metric));
+        if (in_a != nullptr && in_b != nullptr && in_a->size() > quality.start_a &&
+            in_a->size() == in_b->size())
+            return matched_log_ratio(*in_a, *in_b, quality.start_a);
+    }
     const auto a = arm_value(pair.a, metric, quality.start_a);
     const auto b = arm_value(pair.b, metric, quality.start_b);
     if (!a || !b || !(*a > 0) || !(*b > 0)) return std::nullopt;
@@ -259,6 +282,7 @@ MeasuredPairs collect_pairs(const Spec& spec, const std::vector<Pair>& pairs,
         }
         if (!one.quality.valid) {
             ++result.n_discarded;
+            result.n_noisy += one.quality.reason.rfind(kNoiseReason, 0) == 0;
             result.n_only_a += one.quality.only_a;
             result.n_only_b += one.quality.only_b;
         }

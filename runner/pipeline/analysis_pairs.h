@@ -25,6 +25,7 @@ struct PairQuality {
     std::string reason;  // why not; empty when valid
     // When the pair is invalid: the reason was seen on one arm alone.
     bool only_a = false, only_b = false;
+    bool matched = false;                  // a duet: index i of both arms is the same position
     std::size_t start_a = 0, start_b = 0;  // first steady value of each arm
 };
 
@@ -46,8 +47,8 @@ struct MeasuredPairs {
     };
     std::vector<One> all;           // every sealed try
     std::vector<const One*> valid;  // the usable try of each number, in order
-    int n_discarded = 0, n_only_a = 0, n_only_b = 0;
-    int next_number = 0, next_attempt = 0;  // what would be measured next
+    int n_discarded = 0, n_noisy = 0, n_only_a = 0, n_only_b = 0;  // n_noisy: of n_discarded
+    int next_number = 0, next_attempt = 0;                         // what would be measured next
 
     MeasuredPairs() = default;
     MeasuredPairs(const MeasuredPairs&) = delete;
@@ -59,6 +60,8 @@ struct MeasuredPairs {
 };
 
 constexpr int kMaxTries = 3;  // a pair that cannot be used is repeated at most twice
+// How the reason of a pair begins that was dropped for what other programs did in its window.
+inline constexpr char kNoiseReason[] = "noise: ";
 
 MeasuredPairs collect_pairs(const Spec& spec, const std::vector<Pair>& pairs,
                             const Measurement& measurement, PairKind kind);

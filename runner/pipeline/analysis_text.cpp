@@ -64,10 +64,9 @@ std::string inconclusive_sentence(const Spec& spec, const Analysis& analysis,
 std::string percent(double share, int digits) { return signed_number(100 * share, digits) + " %"; }
 
 std::string interval_text(const Interval& interval) {
-    const auto end = [](const std::optional<double>& value) {
-        return value ? signed_number(100 * *value, 2) : std::string("\u2013");
-    };
-    return fmt::format("[{}, {}] %", end(interval.low), end(interval.high));
+    if (!interval.low && !interval.high) return "(no interval yet)";
+    return fmt::format("[{}, {}] %", interval.low ? signed_number(100 * *interval.low, 2) : "−∞",
+                       interval.high ? signed_number(100 * *interval.high, 2) : "+∞");
 }
 
 std::string effect_text(const std::optional<double>& effect, const Interval& interval, int pairs) {

@@ -247,7 +247,12 @@ std::string earlier(const Record& record) {
     for (const std::string& id : record.earlier) {
         out += fmt::format("- {}\n", markdown_code(id));
     }
-    return out + "\nTheir evidence counts on: an idea is not tried until it passes by chance.\n\n";
+    const auto& prior = record.evidence.prior;
+    if (prior) {
+        out += fmt::format("\nTheir evidence counts on: log E of a gain starts at {:.2f}",
+                           prior->log_e_accept);
+    }
+    return out + ". An idea cannot be tried until it passes by chance.\n\n";
 }
 
 std::string repeat(const Record& record) {

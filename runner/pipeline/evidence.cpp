@@ -111,20 +111,22 @@ std::optional<double> tighten(std::optional<double> bound, double outer, Values 
 
 }  // namespace
 
-Bounds confidence_bounds(Values d, Values scales, double a, const Betting& betting) {
+Bounds confidence_bounds(Values d, Values scales, double a, const Betting& betting,
+                         double farthest) {
     const double threshold = std::log(2 / a);
-    return {final_bound(-1, d, scales, Side::at_most, threshold, betting),
-            final_bound(1, d, scales, Side::at_least, threshold, betting)};
+    return {final_bound(-farthest, d, scales, Side::at_most, threshold, betting),
+            final_bound(farthest, d, scales, Side::at_least, threshold, betting)};
 }
 
-std::vector<Bounds> confidence_sequence(Values d, Values scales, double a, const Betting& betting) {
+std::vector<Bounds> confidence_sequence(Values d, Values scales, double a, const Betting& betting,
+                                        double farthest) {
     const double threshold = std::log(2 / a);
     std::vector<Bounds> sequence;
     Bounds now;
     for (std::size_t n = 1; n <= d.size(); ++n) {
         const Values seen = d.first(n), scale = scales.first(n);
-        now.low = tighten(now.low, -1, seen, scale, Side::at_most, threshold, betting);
-        now.high = tighten(now.high, 1, seen, scale, Side::at_least, threshold, betting);
+        now.low = tighten(now.low, -farthest, seen, scale, Side::at_most, threshold, betting);
+        now.high = tighten(now.high, farthest, seen, scale, Side::at_least, threshold, betting);
         sequence.push_back(now);
     }
     return sequence;

@@ -52,12 +52,14 @@ struct Bounds {
 };
 
 // 1 − a confidence bounds after these pairs: every effect between them has never been refuted at
-// ln(2/a), at any number of pairs. Valid wherever one stops. Searched on [−1, 1] by 60 bisections.
-Bounds confidence_bounds(Values d, Values scales, double a = 0.05, const Betting& betting = {});
+// ln(2/a), at any number of pairs. Valid wherever one stops. Searched on ±farthest by 60
+// bisections; a bound beyond that is absent.
+Bounds confidence_bounds(Values d, Values scales, double a = 0.05, const Betting& betting = {},
+                         double farthest = 1);
 
 // The same after each pair, to 2e-9: how the interval narrowed.
 std::vector<Bounds> confidence_sequence(Values d, Values scales, double a = 0.05,
-                                        const Betting& betting = {});
+                                        const Betting& betting = {}, double farthest = 1);
 
 // Mean of the final E over all 2^n sign patterns of theta ± abs_d: exactly 1, which is the proof
 // of validity. Throws Error above 22 values.

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "engine/protocol/session.h"
+#include "runner/pipeline/analysis.h"
 #include "runner/pipeline/sample.h"
 
 namespace steady {
@@ -48,6 +49,7 @@ class SampleSink {
 public:
     virtual ~SampleSink() = default;
     virtual void put_pair(const Pair& pair) = 0;  // returns after the commit
+    virtual void put_prior(const Prior& prior) = 0;
     virtual void put_applied(const protocol::OpenReply& reply) = 0;
     virtual void put_correctness(const protocol::CorrectnessReply& reply) = 0;
     virtual void put_correctness_failure(const std::string& how) = 0;

@@ -28,6 +28,7 @@ struct Attempt {
 
 // Evidence gathered beside the timed pairs; absent until measured.
 struct Evidence {
+    std::optional<Prior> prior;
     std::optional<protocol::OpenReply> applied;
     std::optional<protocol::CorrectnessReply> correctness;
     std::string correctness_failure;  // compile, crash, oom, timeout: why there is no reply
@@ -47,8 +48,9 @@ struct Record {
     std::vector<Pair> pairs;  // official ones, in order of measurement
     Evidence evidence;
     std::vector<Attempt> attempts;
-    std::vector<std::string> earlier;      // ids of earlier attempts at the same question
-    std::optional<Analysis> analysis;      // as stored with the verdict
+    std::vector<std::string> earlier;  // attempts at the same question: all until the first pair is
+                                       // measured, then those that count (Prior::attempts)
+    std::optional<Analysis> analysis;  // as stored with the verdict
     std::string submitted_at, decided_at;  // ISO 8601, UTC
     double seconds = 0;                    // wall time spent measuring
     std::string journal_path;              // relative to the project root, empty until written

@@ -140,8 +140,23 @@ void fields(Visit& visit, T& value) {
     visit("how", value.how);
 }
 
+template <class Visit, SameAs<HostHistory> T>
+void fields(Visit& visit, T& value) {
+    visit("sigma0", value.sigma0);
+    visit("aa_pairs", value.aa_pairs);
+}
+
+template <class Visit, SameAs<Prior> T>
+void fields(Visit& visit, T& value) {
+    visit("history", value.history);
+    visit("attempts", value.attempts);
+    visit("log_e_accept", value.log_e_accept);
+    visit("log_e_reject", value.log_e_reject);
+}
+
 template <class Visit, SameAs<Evidence> T>
 void fields(Visit& visit, T& value) {
+    visit("prior", value.prior);
     visit("applied", value.applied);
     visit("correctness", value.correctness);
     visit("correctness_failure", value.correctness_failure);
@@ -179,6 +194,8 @@ void to_json(Json& out, const Pair& value) { out = encode(value); }
 void from_json(const Json& in, Pair& value) { decode(in, kRecord, value); }
 void to_json(Json& out, const Analysis& value) { out = encode(value); }
 void from_json(const Json& in, Analysis& value) { decode(in, kRecord, value); }
+void to_json(Json& out, const Prior& value) { out = encode(value); }
+void from_json(const Json& in, Prior& value) { decode(in, kRecord, value); }
 void to_json(Json& out, const Evidence& value) { out = encode(value); }
 void from_json(const Json& in, Evidence& value) { decode(in, kRecord, value); }
 void to_json(Json& out, const Attempt& value) { out = encode(value); }

@@ -139,16 +139,19 @@ std::string checks_line(const Analysis& analysis) {
         return "";
     }
     std::string flags;
-    std::size_t n_ok = 0;
+    std::size_t n_ok = 0, n_open = 0;
     for (const Check& check : analysis.checks) {
         if (check.status == "ok") {
             ++n_ok;
-        } else if (check.status != "not_measured") {
+        } else if (check.status == "not_measured") {
+            ++n_open;
+        } else {
             flags += fmt::format("; {} {}: {}", plain(check.name), plain(check.status),
                                  plain(check.detail));
         }
     }
-    return fmt::format("Checks: {} of {} ok{}\n", n_ok, analysis.checks.size(), flags);
+    if (n_open > 0) flags += fmt::format("; {} need more pairs", n_open);
+    return fmt::format("Checks: {} ok{}\n", n_ok, flags);
 }
 
 std::string head(const Record& record, const ShowOptions& options) {

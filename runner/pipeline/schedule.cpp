@@ -79,6 +79,8 @@ std::uint64_t layout_seed_of(const Spec& spec, std::uint64_t seed, const Pair& p
                             static_cast<std::uint64_t>(pair.attempt));
 }
 
+char opens_first(std::uint64_t layout_seed) { return (layout_seed & 1U) != 0 ? 'B' : 'A'; }
+
 std::vector<Pair> make_schedule(const Spec& spec, const Plan& plan, std::uint64_t seed) {
     std::vector<Pair> schedule;
     for (const Measurement& one : plan.measurements) {

@@ -36,6 +36,8 @@ std::uint64_t coin_index(const Spec& spec, PairKind kind, int number);
 Pair draw_pair(const Spec& spec, int coins_per_pair, std::uint64_t seed, int gate, PairKind kind,
                int number, int attempt);
 std::uint64_t layout_seed_of(const Spec& spec, std::uint64_t seed, const Pair& pair);
+// The arm that is opened first in a duet's process, 'A' or 'B': the layout seed's lowest bit.
+char opens_first(std::uint64_t layout_seed);
 
 // Every pair that may run, first tries only, in order of measurement: for each measurement its A/A
 // pairs, then its pairs up to the cap.

@@ -6,6 +6,7 @@
 
 #include "engine/protocol/session_json.h"
 #include "runner/edges/failpoint.h"
+#include "runner/pipeline/record_json.h"
 #include "runner/pipeline/schedule.h"
 
 namespace steady {
@@ -35,6 +36,8 @@ void LeasedSink::put(const std::string& kind, const std::string& json) {
     store_.put_evidence(lease_, kind, json);
     failpoint("evidence_stored");
 }
+
+void LeasedSink::put_prior(const Prior& prior) { put("prior", nlohmann::json(prior).dump()); }
 
 void LeasedSink::put_applied(const protocol::OpenReply& reply) {
     put("applied", nlohmann::json(reply).dump());

@@ -15,6 +15,7 @@ public:
         : store_(store), lease_(lease), record_(record), keeper_(keeper), spool_(spool) {}
 
     void put_pair(const Pair& pair) override;
+    void put_prior(const Prior& prior) override;
     void put_applied(const protocol::OpenReply& reply) override;
     void put_correctness(const protocol::CorrectnessReply& reply) override;
     void put_correctness_failure(const std::string& how) override;

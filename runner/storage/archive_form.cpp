@@ -144,7 +144,7 @@ void check_documents(const Json& content, const std::string& where) {
         if (kind == "correctness") static_cast<void>(body.get<protocol::CorrectnessReply>());
         if (kind == "profile") static_cast<void>(body.get<protocol::ProfileReply>());
         if (kind == "correctness_failure") static_cast<void>(body.at("text").get<std::string>());
-        if (kind == "history") body.at("aa_pairs").get<std::vector<double>>();
+        if (kind == "prior") static_cast<void>(body.get<Prior>());
         if (kind == "retention") static_cast<void>(body.at("why").get<std::string>());
     }
     const bool done = content.at("experiment").at("state") == "done";

@@ -8,19 +8,15 @@ namespace steady::sql {
     "to_char(" column " at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')"
 
 inline constexpr const char* kPageColumns =
-    "e.exp_id, e.name, e.spec ->> 'owner', e.spec #>> '{hypothesis,claim}', "
-    "e.spec #>> '{subject,model}', j.state, v.outcome, v.reason, a.sentence, "
-    "a.metric, coalesce(h.name, p.name), a.prediction, a.effect, a.interval, a.pairs, "
-    "e.spec #>> '{schedule,pairs,max}', " STEADY_ISO("e.submitted_at") ", " STEADY_ISO("v.at") ", "
+    "e.exp_id, e.name, e.owner, e.claim, e.model, j.state, v.outcome, v.reason, v.sentence, "
+    "v.metric, coalesce(h.name, p.name), v.prediction, v.effect, v.shown_interval, v.n_pairs, "
+    "e.pairs_max, " STEADY_ISO("e.submitted_at") ", " STEADY_ISO("v.at") ", "
     "j.note, (select body from steady.journal b where b.job_id = j.job_id and b.kind = 'path') ";
 
 inline constexpr const char* kPageTables =
     "from steady.experiment e join steady.job j using (exp_id) "
     "left join steady.verdict v using (job_id) left join steady.host h on h.host_id = j.host_id "
-    "left join steady.host p on p.host_id = j.pin_host "
-    // One pass over the document instead of one per field.
-    "left join lateral jsonb_to_record(v.analysis) as a(sentence text, metric text, "
-    "prediction text, effect text, interval jsonb, pairs text) on true ";
+    "left join steady.host p on p.host_id = j.pin_host ";
 
 // Which rows, before anything is read out of their documents.
 inline constexpr const char* kPagePicked =
@@ -28,24 +24,26 @@ inline constexpr const char* kPagePicked =
     "left join steady.verdict v using (job_id) left join steady.host h on h.host_id = j.host_id "
     "left join steady.host p on p.host_id = j.pin_host "
     "where ($1 = '' or v.outcome = $1) and ($2 = '' or j.state::text = $2) "
-    "and ($3 = '' or e.spec ->> 'owner' = $3) and ($4 = '' or v.analysis ->> 'metric' = $4) "
+    "and ($3 = '' or e.owner = $3) and ($4 = '' or v.metric = $4) "
     "and ($5 = '' or coalesce(h.name, p.name) = $5) "
     "and ($6 = '' or e.words @@ to_tsquery('simple', $6)) "
+    "and ($9 or e.spec_id not like 'watch-%') "
     "and ($7 = 0 or e.exp_id < $7) order by e.exp_id desc limit $8) ";
 inline constexpr const char* kPageOrder = "join picked using (exp_id) order by e.exp_id desc";
 
 inline constexpr const char* kPageDecided =
     "with picked as (select e.exp_id from steady.verdict v join steady.job j using (job_id) "
     "join steady.experiment e using (exp_id) "
-    "where ($1 = '' or e.words @@ to_tsquery('simple', $1)) order by v.at desc limit $2) ";
+    "where ($1 = '' or e.words @@ to_tsquery('simple', $1)) "
+    "and e.spec_id not like 'watch-%' order by v.at desc limit $2) ";
 inline constexpr const char* kPageNewestFirst = "join picked using (exp_id) order by v.at desc";
 
 inline constexpr const char* kPageQueue =
-    "select e.name, e.spec ->> 'owner', e.spec #>> '{hypothesis,claim}', j.state, h.name, "
+    "select e.name, e.owner, e.claim, j.state, h.name, "
     "j.worker::text, j.note, j.priority, j.crashes, "
     "(select count(*) from steady.pair x where x.job_id = j.job_id and x.kind = 'measure' "
     "and x.done_at is not null and x.discarded is null), "
-    "e.spec #>> '{schedule,pairs,max}', " STEADY_ISO("j.queued_at") ", "
+    "e.pairs_max, " STEADY_ISO("j.queued_at") ", "
     "(select " STEADY_ISO("max(a.began)") " from steady.attempt a where a.job_id = j.job_id), "
     STEADY_ISO("j.lease_until") ", j.need_tags, j.cancel_at is not null, "
     "(select body from steady.evidence b where b.job_id = j.job_id and b.kind = 'progress' "
@@ -87,14 +85,14 @@ inline constexpr const char* kPageAccepted =
     "where v.outcome = 'accept' order by v.at desc limit 500";
 
 inline constexpr const char* kPageOwners =
-    "select e.spec ->> 'owner' as owner, count(*), count(*) filter (where v.outcome = 'accept'), "
-    "count(*) filter (where v.outcome = 'reject'), count(*) filter (where a.prediction = "
-    "'inside'), "
-    "count(*) filter (where a.prediction = 'above'), count(*) filter (where a.prediction = "
-    "'below') "
-    "from (select exp_id, spec from steady.experiment order by exp_id desc limit 2000) e "
+    "select e.owner, count(*), count(*) filter (where v.outcome = 'accept'), "
+    "count(*) filter (where v.outcome = 'reject'), "
+    "count(*) filter (where v.prediction = 'inside'), "
+    "count(*) filter (where v.prediction = 'above'), "
+    "count(*) filter (where v.prediction = 'below') "
+    "from (select exp_id, owner from steady.experiment where spec_id not like 'watch-%' "
+    "order by exp_id desc limit 2000) e "
     "join steady.job j using (exp_id) left join steady.verdict v using (job_id) "
-    "left join lateral jsonb_to_record(v.analysis) as a(prediction text) on true "
     "group by 1 order by 2 desc limit 200";
 
 inline constexpr const char* kPageDepth = "select count(*) from steady.job where state = 'queued'";

@@ -131,9 +131,31 @@ void add_checks(Analysis& analysis, const Spec& spec) {
     if (spec.schedule.aa_pairs == 0) analysis.checks.back().status = "not_measured";
 }
 
+// A run of the self-test: A against A, or a planted slow-down. The seed tells runs apart.
+Question selftest(int n) {
+    const bool planted = n % 18 == 8;
+    Question out;
+    out.id = planted ? "burn-2" : "a-against-a";
+    out.truth = planted ? -0.0198 : 0;
+    out.spec_text = fmt::format(
+        R"({{"id":"{}","owner":"steady","hypothesis":{{"claim":"{}","because":"the truth is known here","predict":{{"metric":"decode_tps","change":["-2.5%","+0.5%"]}}}},)"
+        R"("subject":{{"program":"steady-engine","model":"synth-tiny-glm-4.7-flash-s1.gguf","workload":"prose","threads":2}},)"
+        R"("arms":{{"A":{{}},"B":{}}},"expect_diff":[{}],)"
+        R"("gates":[{{"id":"tokens","level":"correctness","role":"guard","need":{{"top1_agree":">=1"}}}},)"
+        R"({{"id":"decode","level":"model","role":"decides","metric":"decode_tps","worth":"1%"}}],)"
+        R"("schedule":{{"seed":{}}}}})",
+        out.id,
+        planted ? "Burning 2 percent of each token makes decode slower"
+                : "The same engine against itself is faster",
+        planted ? R"({"engine_flags":{"burn":"2%"}})" : "{}",
+        planted ? R"("engine_flags.burn")" : "", n);
+    return out;
+}
+
 }  // namespace
 
 Question question(int n, std::mt19937_64& random) {
+    if (n % 9 == 8) return selftest(n);
     const Idea& idea = kIdeas[static_cast<std::size_t>(n) % kIdeas.size()];
     std::normal_distribution<double> noise(0, 0.004);
     Question out;

@@ -273,6 +273,7 @@ void seed_records(const SeedOptions& options) {
         }
         transaction.exec(kSequences);
     });
+    seed_series(options.url, options.seed);
     connection.transact([](Transaction& transaction) { transaction.exec("analyze"); });
 }
 

@@ -19,4 +19,8 @@ struct SeedOptions {
 // Throws Error when the database already holds an experiment.
 void seed_records(const SeedOptions& options);
 
+// Three series of made-up commits on the made-up machines: a slow-down that was mended, a gain, and
+// nothing but noise. Judged by the real rule.
+void seed_series(const std::string& url, std::uint64_t seed);
+
 }  // namespace steady

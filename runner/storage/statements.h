@@ -90,6 +90,8 @@ inline constexpr const char* kEarlier =
     "using (question_sha) where x.exp_id < e.exp_id and e.list is null union all "
     "select t.name, t.place from origin, jsonb_array_elements_text(list) with ordinality "
     "as t(name, place)) earlier order by place";
+inline constexpr const char* kAttemptsAt =
+    "select name from steady.experiment where question_sha = decode($1, 'hex') order by exp_id";
 inline constexpr const char* kAttempts =
     "select a.epoch, a.worker, h.name, a.fingerprint, "
     "to_char(a.began at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'), "
@@ -134,7 +136,7 @@ inline constexpr const char* kListHosts =
 inline constexpr const char* kHistory =
     "select d from (select d, at, pair_no from steady.aa_value a join steady.host h "
     "using (host_id) where h.name = $1 and a.metric = $2 and a.mode = $3 and a.model = $4 "
-    "order by at desc, pair_no desc limit 200) latest order by at, pair_no";
+    "order by at desc, pair_no desc limit 60) latest order by at, pair_no";
 
 // --- tokens ---
 inline constexpr const char* kCreateToken =

@@ -59,7 +59,8 @@ std::string question_sha(const Spec& spec) {
     nlohmann::json asked{{"program", spec.subject.program},
                          {"repo", spec.subject.repo},
                          {"model", spec.subject.model},
-                         {"workload", spec.subject.workload}};
+                         {"workload", spec.subject.workload},
+                         {"threads", spec.subject.threads}};
     for (const auto& [name, arm] : spec.arms) asked["arms"][name] = asked_of(arm);
     for (const auto& gate : spec.gates) {
         if (gate.role == Role::decides) asked["metric"] = gate.metric;
@@ -215,10 +216,6 @@ void Store::put_aa(const Lease& lease, int gate, const std::string& metric, Mode
         transaction.exec_params(sql::kPutAa, lease.job, lease.worker, lease.epoch, gate, metric,
                                 mode_name(mode), model, rows::array_of(numbers), rows::array_of(d));
     });
-}
-
-void Store::put_history(const Lease& lease, const HostHistory& history) {
-    put_evidence(lease, "history", nlohmann::json{{"aa_pairs", history.aa_pairs}}.dump());
 }
 
 void Store::finish(const Lease& lease, const std::string& verdict, const std::string& reason,

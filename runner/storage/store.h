@@ -109,8 +109,6 @@ public:
     void put_aa(const Lease& lease, int gate, const std::string& metric, Mode mode,
                 const std::string& model, const std::vector<int>& numbers,
                 const std::vector<double>& d);
-    // What the verdict will know of this host's noise; judging again reads it from here.
-    void put_history(const Lease& lease, const HostHistory& history);
     void finish(const Lease& lease, const std::string& verdict, const std::string& reason,
                 const std::string& analysis_json, const std::string& sentence);
     void set_journal_path(const std::string& id, const std::string& path);
@@ -119,6 +117,8 @@ public:
     // reference: an id, a unique prefix of one, a spec id (its latest) or "last". Throws Error
     // that names near ids.
     std::string resolve(const std::string& reference);
+    // Ids of all experiments that asked this spec's question, oldest first.
+    std::vector<std::string> attempts_at(const Spec& spec);
     Record load_record(const std::string& reference);
     // Every planned pair with its values where sealed: what a resuming worker still has to do.
     std::vector<Pair> load_pairs(std::int64_t job, bool with_open = true);
@@ -132,8 +132,6 @@ public:
     // The host's latest A/A values with this model.
     HostHistory host_history(const std::string& host, const std::string& metric, Mode mode,
                              const std::string& model);
-    // What the job was, or will be, judged by; absent before its first start.
-    std::optional<HostHistory> stored_history(std::int64_t job);
 
     // --- tokens (owner, except token_scopes) ---
     void create_token(const Token& token);

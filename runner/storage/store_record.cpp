@@ -71,6 +71,17 @@ void read_earlier(Transaction& transaction, Record& record) {
 
 }  // namespace
 
+std::vector<std::string> Store::attempts_at(const Spec& spec) {
+    std::vector<std::string> ids;
+    connection_.transact([&](Transaction& transaction) {
+        ids.clear();
+        for (const auto& row : transaction.exec_params(sql::kAttemptsAt, question_sha(spec))) {
+            ids.push_back(rows::text(row[0]));
+        }
+    });
+    return ids;
+}
+
 Record Store::load_record(const std::string& reference) {
     Record record;
     const std::string name = resolve(reference);
@@ -82,6 +93,10 @@ Record Store::load_record(const std::string& reference) {
     });
     record.spec = parse_stored(record.spec_text, name);
     record.pairs = load_pairs(record.job, false);
+    if (const auto body = load_evidence(record.job, "prior")) {
+        record.evidence.prior = nlohmann::json::parse(*body).get<Prior>();
+        record.earlier = record.evidence.prior->attempts;  // those that count, frozen
+    }
     if (const auto body = load_evidence(record.job, "applied")) {
         record.evidence.applied = nlohmann::json::parse(*body).get<protocol::OpenReply>();
     }

@@ -30,7 +30,9 @@ std::vector<Source> sources(const std::vector<std::string>& folders,
         if (!fs::exists(kRoot / folder)) continue;
         for (auto it = fs::recursive_directory_iterator(kRoot / folder);
              it != fs::recursive_directory_iterator(); ++it) {
-            if (it->path().filename() == "node_modules") it.disable_recursion_pending();
+            // Code of others, as its makers ship it.
+            const std::string name = it->path().filename().string();
+            if (name == "node_modules" || name == "vendor") it.disable_recursion_pending();
             if (!it->is_regular_file() || !extensions.contains(it->path().extension().string())) {
                 continue;
             }

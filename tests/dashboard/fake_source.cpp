@@ -43,6 +43,15 @@ MakeSource fake_source() {
         source->submit = [](const Spec& spec, int) { return Submitted{spec.id, "queued", true}; };
         source->cancel = [](const std::string&) { return std::string("cancelled"); };
         source->queue_depth = [] { return 0; };
+        source->audits = [] { return std::vector<page::AuditRow>{}; };
+        source->workers = [](const std::string& host, int) {
+            return std::vector<page::WorkerRow>(host == "gone" ? 0 : 1);
+        };
+        source->series = [] { return std::vector<track::SeriesRow>{}; };
+        source->series_detail = [](const std::string& name, int) {
+            return name == "gone" ? std::nullopt : std::optional<SeriesDetail>(SeriesDetail{});
+        };
+        source->triage = [](const Triage& one) { return one.state; };
         return source;
     };
 }

@@ -170,6 +170,67 @@ TEST_F(OverDatabase, HostileTextComesBackUnchanged) {
     EXPECT_THAT(made, ::testing::Not(HasSubstr("<script>")));
 }
 
+TEST_F(OverDatabase, SeriesMachinesAndAudit) {
+    const json rows = get_json("/s.json")["rows"];
+    ASSERT_EQ(rows.size(), 3u);
+    EXPECT_EQ(rows[0]["open_changes"], 1) << "what needs eyes stands first";
+    const std::string name = rows[0]["name"];
+    const json one = get_json("/s/" + name + ".json");
+    EXPECT_EQ(one["points"].size(), 240u);
+    ASSERT_GE(one["changes"].size(), 1u);
+    EXPECT_THAT(one["changes"][0]["compare"].get<std::string>(), HasSubstr("/compare/"));
+    EXPECT_EQ(get_json("/s/" + name + ".json?limit=10")["points"].size(), 10u);
+    EXPECT_THAT(get("/s/" + name + ".svg"), HasSubstr("<svg"));
+    EXPECT_THAT(get("/s/" + name + ".md"), HasSubstr(name));
+    EXPECT_EQ(status_of(get("/s/nosuch.json")), 404);
+    EXPECT_EQ(status_of(get("/s/" + name + ".json?limit=0")), 400);
+
+    const json audit = get_json("/aa.json");
+    ASSERT_GE(audit["audits"].size(), 1u);
+    EXPECT_LT(audit["audits"][0]["accepts"], audit["audits"][0]["runs"]);
+    EXPECT_GT(audit["audits"][0]["upper_95"].get<double>(), 0);
+    ASSERT_GE(audit["planted"].size(), 1u);
+    EXPECT_EQ(audit["planted"][0]["wrong"], false);
+
+    const json workers = get_json("/w.json")["workers"];
+    ASSERT_EQ(workers.size(), 2u);
+    const std::string host = workers[0]["host"];
+    EXPECT_GT(workers[0]["done"].get<int>(), 0);
+    EXPECT_EQ(get_json("/w/" + host + ".json")["workers"].size(), 1u);
+    EXPECT_EQ(status_of(get("/w/nosuch.json")), 404);
+}
+
+TEST_F(OverDatabase, TriageIsCheckedAndKept) {
+    const std::string name = get_json("/s.json")["rows"][0]["name"];
+    const std::string id = get_json("/s/" + name + ".json")["changes"][0]["id"].dump();
+    const std::string path = "/api/series/" + name + "/changes/" + id;
+    const std::string note = "<script>steady_pwned=1</script>'; drop table steady.series; --";
+    const std::string good = json{{"state", "confirmed"}, {"owner", "kim"}, {"note", note}}.dump();
+    EXPECT_EQ(status_of(post(path, good, "")), 401);
+    EXPECT_EQ(status_of(post(path, good, "cancel-secret")), 403);
+    EXPECT_EQ(status_of(post(path, good, "submit-secret")), 200);
+    const json kept = get_json("/s/" + name + ".json?limit=999")["changes"][0];
+    EXPECT_EQ(kept["state"], "confirmed");
+    EXPECT_EQ(kept["note"], note);
+    for (const char* bad : {"[]", "", "{\"state\":\"maybe\"}", "{\"state\":1}", "{\"x\":1}",
+                            "{\"state\":\"new\",\"note\":\"a\\u0000b\"}"}) {
+        EXPECT_EQ(status_of(post(path, bad, "submit-secret")), 400) << bad;
+    }
+    const std::string other = "/api/series/" + name + "/changes/";
+    EXPECT_EQ(status_of(post(other + "999999", good, "submit-secret")), 404);
+    EXPECT_EQ(status_of(post(other + "1x", good, "submit-secret")), 400);
+}
+
+TEST_F(OverDatabase, SuiteRunsStayOutOfTheListUntilAskedFor) {
+    Connection connection({.url = database_.url(), .role = DatabaseRole::owner, .client = "test"});
+    connection.transact([](pqxx::transaction_base& transaction) {
+        transaction.exec("update steady.experiment set spec_id = 'watch-x' where exp_id = 3");
+    });
+    EXPECT_EQ(get_json("/experiments.json?limit=100")["rows"].size(), 23u);
+    EXPECT_EQ(get_json("/experiments.json?limit=100&suite=1")["rows"].size(), 24u);
+    EXPECT_EQ(status_of(get("/experiments.json?suite=2")), 400);
+}
+
 TEST_F(OverDatabase, InjectionFindsNothingToInject) {
     const std::string attack = "%27%3B%20drop%20table%20steady.job%3B%20--";
     for (const char* field :

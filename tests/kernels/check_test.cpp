@@ -50,7 +50,28 @@ void reads_behind(const MatvecArgs& args, Range range) noexcept {
     static_cast<void>(behind);
 }
 
+std::int64_t file_bytes(MatrixShape shape) {
+    return shape.rows * row_bytes(Type::q4_0, shape.cols);
+}
+
+// Each scale is off by one unit in its last place: at most 2^-10 of it.
+void pack_rounded(MatrixShape shape, const std::byte* src, std::byte* dst) {
+    std::copy(src, src + file_bytes(shape), dst);
+    for (std::int64_t at = 0; at < file_bytes(shape); at += 18) dst[at] ^= std::byte{1};
+}
+
+VariantOptions<Q4_0Matvec> rounding(double declared) {
+    return {.layout = "rounded",
+            .packed_bytes = file_bytes,
+            .pack = pack_rounded,
+            .weight_rounding = declared,
+            .run = correct};
+}
+
 const Variant<Q4_0Matvec> planted[] = {
+    {"planted_rounds_silently", rounding(0)},
+    {"planted_rounds_more_than_it_says", rounding(0x1p-14)},
+    {"planted_rounds_as_it_says", rounding(0x1p-10)},
     {"planted_leaves_a_row", {.run = leaves_a_row}},
     {"planted_writes_behind", {.run = writes_behind}},
     {"planted_writes_its_input", {.run = writes_its_input}},
@@ -84,6 +105,12 @@ TEST(Check, CatchesBitsThatDependOnTheCut) {
 }
 TEST(Check, CatchesBitsThatDifferWhenRunAgain) {
     expect_caught("planted_differs_when_run_again", "run twice");
+}
+
+TEST(Check, WeightsMayBeRoundedAsDeclaredAndNoMore) {
+    expect_caught("planted_rounds_silently", "times its bound");
+    expect_caught("planted_rounds_more_than_it_says", "times its bound");
+    EXPECT_EQ(check_named("planted_rounds_as_it_says").message, "");
 }
 
 TEST(CheckDeathTest, AReadBehindTheLastInputByteIsFatal) {

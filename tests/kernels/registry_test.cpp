@@ -102,6 +102,53 @@ TEST(Registry, HidingASetHidesWhatBuildsOnIt) {
     EXPECT_EQ(cpu::to_hide("sse9"), cpu::none);
 }
 
+TEST(Cpu, AFeatureNeedsTheCpuAndTheSystem) {
+    cpu::Answers all{~0U, ~0U, ~0U, ~0U, ~0U, ~0ULL};
+    EXPECT_EQ(cpu::features_of(all).bits, (cpu::avx512_vnni | cpu::kAvx512vbmi | cpu::kAvx512bf16 |
+                                           cpu::kAmxTile | cpu::kAmxInt8)
+                                              .bits);
+    cpu::Answers no_zmm = all;
+    no_zmm.saved = 0x6;  // the system saves ymm only
+    EXPECT_EQ(cpu::features_of(no_zmm), cpu::avx2);
+    cpu::Answers nothing_saved = all;
+    nothing_saved.saved = 0;
+    EXPECT_EQ(cpu::features_of(nothing_saved), cpu::none);
+    cpu::Answers no_tiles = all;
+    no_tiles.saved = 0xE6;
+    EXPECT_EQ(cpu::features_of(no_tiles).bits & cpu::kAmxInt8.bits, 0U);
+    EXPECT_EQ(cpu::features_of({}), cpu::none);
+}
+
+// What we do not know by name is never asked for, so it is never selected.
+TEST(Cpu, EveryVariantNeedsNamedFeaturesOnly) {
+    const cpu::Features known = cpu::features_of({~0U, ~0U, ~0U, ~0U, ~0U, ~0ULL});
+    for (const std::string_view op : op_names()) {
+        for (const VariantBase* variant : variants_of(op)) {
+            EXPECT_EQ(variant->needs.bits & ~known.bits, 0U) << op << ' ' << variant->name;
+            const bool portable =
+                variant->name == "reference" || variant->name.rfind("portable_", 0) == 0;
+            EXPECT_EQ(variant->needs == cpu::none, portable) << op << ' ' << variant->name;
+            const bool says_avx512 = variant->name.rfind("avx512", 0) == 0;
+            EXPECT_EQ((variant->needs.bits & cpu::kAvx512f.bits) != 0, says_avx512)
+                << op << ' ' << variant->name;
+        }
+    }
+}
+
+TEST(Cpu, LevelsHideWhatLiesBeyondThem) {
+    cpu::Features hidden;
+    ASSERT_TRUE(cpu::beyond_level("avx2", hidden));
+    EXPECT_EQ(hidden.bits & cpu::avx2.bits, 0U);
+    EXPECT_EQ(hidden.bits & cpu::kAvx512f.bits, cpu::kAvx512f.bits);
+    ASSERT_TRUE(cpu::beyond_level("x86-64-v2", hidden));
+    cpu::mask(hidden);
+    EXPECT_EQ(cpu::available(), cpu::none);
+    cpu::mask(cpu::none);
+    ASSERT_TRUE(cpu::beyond_level("native", hidden));
+    EXPECT_EQ(hidden, cpu::none);
+    EXPECT_FALSE(cpu::beyond_level("avx3", hidden));
+}
+
 TEST(Shape, TextRoundTripsAndLeavesDefaultsOut) {
     const auto parsed = parse_shape<MatvecShape>("rows=768,cols=2048");
     EXPECT_EQ(parsed.error, "");

@@ -2,7 +2,10 @@
 // to time what fails its check. Runs the tool's body in this process, linked with broken variants.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "kernels/base/cpu.h"
 #include "kernels/tool/verbs.h"
@@ -38,6 +41,13 @@ TEST(Tool, ComplaintsNameTheChoicesAndExitWithTwo) {
         {{"check", "--shape", "n=3"}, "needs --op"},
         {{"check", "--seed", "x"}, "number"},
         {{"check", "--without", "avx513"}, "avx512"},
+        {{"check", "--cpu", "avx9"}, "x86-64-v2"},
+        {{"bench", "--cut", "dynamic:0"}, "dynamic:N"},
+        {{"disasm"}, "OP/VARIANT"},
+        {{"disasm", "add/referenc"}, "did you mean 'reference'"},
+        {{"disasm", "add"}, "OP/VARIANT"},
+        {{"list", "add/reference"}, "unexpected"},
+        {{"ladder", "--out", "/nowhere/at/all"}, "not a folder"},
         {{"duet", "--op", "add"}, "--coins"},
         {{"duet", "--op", "add", "--a", "reference", "--b", "reference", "--shape", "n=64",
           "--coins", "012"},
@@ -106,6 +116,72 @@ TEST(Tool, AForcedVariantThatCannotRunIsAnError) {
              "--shape", "rows=64,cols=64", "--coins", "0101", "--without", "avx512"});
     EXPECT_EQ(ran.code, 2);
     EXPECT_NE(ran.err.find("this CPU lacks"), std::string::npos) << ran.err;
+}
+
+TEST(Tool, BenchSaysWhereARowStandsUnderTheMemoryRoof) {
+    const Ran ran =
+        run({"bench", "--op", "q4_0_matvec", "--variant", "portable_hoisted_scale", "--shape",
+             "rows=64,cols=64", "--warm", "--repetitions", "2", "--seconds", "0.001", "--json"});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    const auto document = nlohmann::json::parse(ran.out);
+    const auto row = document["results"][1];
+    const auto roof = row["roofline"];
+    const double intensity = roof["flop_per_byte"];
+    EXPECT_DOUBLE_EQ(intensity, 2.0 * 64 * 64 / row["bytes"].get<double>());
+    EXPECT_DOUBLE_EQ(roof["memory_roof_gflop_per_s"].get<double>(),
+                     intensity * document["read_gb_per_s"].get<double>());
+    // The file's own layout moves the bytes that are counted, no more.
+    EXPECT_DOUBLE_EQ(roof["moved_gb_per_s"].get<double>(), row["gb_per_s"].get<double>());
+}
+
+// On any machine, whatever it has: a lesser CPU is never given what it lacks.
+TEST(Tool, ALesserCpuSkipsVisiblyAndRunsTheRest) {
+    for (const auto& [level, lacks] : std::vector<std::pair<std::string, std::string>>{
+             {"x86-64-v2", "avx2"}, {"avx2", "avx512"}, {"avx512", "vnni"}}) {
+        const Ran ran = run({"check", "--op", "q4_0_matvec", "--shape", "rows=64,cols=64", "--cpu",
+                             level, "--json"});
+        int passed = 0;
+        int skipped = 0;
+        for (const auto& result : nlohmann::json::parse(ran.out)["results"]) {
+            const std::string variant = result["variant"];
+            if (variant.rfind("broken", 0) == 0) continue;
+            EXPECT_NE(result["outcome"], "failed") << level << ' ' << variant;
+            (result["outcome"] == "passed" ? passed : skipped) += 1;
+            if (variant.find(lacks) != std::string::npos) {
+                EXPECT_EQ(result["outcome"], "skipped") << level << ' ' << variant;
+            }
+        }
+        EXPECT_GE(passed, 4) << level;  // reference and the portable rungs
+        EXPECT_GE(skipped, 4) << level;
+    }
+}
+
+TEST(Tool, DisasmShowsTheCodeOfOneVariant) {
+    const Ran ran = run({"disasm", "q4_0_matvec/portable_byte_loads", "--json"});
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    const auto functions = nlohmann::json::parse(ran.out)["functions"];
+    ASSERT_GE(functions.size(), 1U);
+    EXPECT_NE(functions[0]["name"].get<std::string>().find("add_scaled"), std::string::npos);
+    EXPECT_GT(functions[0]["mix"]["all"], 10);
+    EXPECT_GE(functions[0]["innermost_loops"].size(), 1U);
+    const Ran text = run({"disasm", "q4_0_matvec/portable_byte_loads"});
+    EXPECT_NE(text.out.find("innermost loop at"), std::string::npos);
+}
+
+TEST(Tool, LadderWritesAPageAndAFigure) {
+    const std::filesystem::path folder = testing::TempDir() + "/ladder";
+    std::filesystem::create_directories(folder);
+    const Ran ran = run({"ladder", "--op", "rms_norm", "--shape", "n=512", "--out", folder,
+                         "--repetitions", "2", "--seconds", "0.001"});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    std::stringstream page;
+    page << std::ifstream(folder / "ladder.md").rdbuf();
+    EXPECT_NE(page.str().find("| [reference](rms_norm/reference.cpp) |"), std::string::npos);
+    std::stringstream figure;
+    figure << std::ifstream(folder / "ladder.svg").rdbuf();
+    EXPECT_EQ(figure.str().rfind("<svg", 0), 0U);
+    EXPECT_NE(figure.str().find("reference</text><rect"), std::string::npos);
+    std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -131,21 +131,30 @@ TEST(Judge, EquivalenceIsShown) {
 }
 
 TEST(Judge, RefusesOnANoisyMachineBeforeThePairsAreSpent) {
-    Bench bench(plain_spec(), {.effect = {{"model", 0.5}}});
-    for (int i = 0; i < 24; ++i) bench.input.history.aa_pairs.push_back(i % 2 ? 0.03 : -0.03);
+    Bench bench(plain_spec(), {.effect = {{"model", 0.5}}, .pair_sd = 0.05});
+    for (int i = 0; i < 24; ++i) bench.input.prior.history.aa_pairs.push_back(i % 2 ? 0.03 : -0.03);
     const Analysis analysis = bench.run();
     EXPECT_EQ(analysis.verdict, Verdict::inconclusive);
     EXPECT_EQ(analysis.reason, "machine_too_noisy");
-    EXPECT_TRUE(bench.pairs.empty());
+    for (const Pair& pair : bench.pairs) EXPECT_EQ(pair.kind, PairKind::aa);
     EXPECT_NE(analysis.sentence.find("pairs"), std::string::npos) << analysis.sentence;
+}
+
+TEST(Judge, ABadHourDoesNotRefuseTheNextQuestion) {
+    Spec spec = plain_spec();
+    spec.schedule.aa_pairs = 6;
+    Bench bench(spec, {.effect = {{"model", 0.05}}});
+    for (int i = 0; i < 24; ++i) bench.input.prior.history.aa_pairs.push_back(i % 2 ? 0.03 : -0.03);
+    EXPECT_EQ(bench.run().verdict, Verdict::accept);
+    EXPECT_EQ(bench.pairs.front().kind, PairKind::aa);
 }
 
 TEST(Judge, AnAcceptInsideTheBandIsTakenBack) {
     Bench bench(plain_spec(), {.effect = {{"model", 0.012}}});
-    bench.input.history.sigma0 = 0.002;
+    bench.input.prior.history.sigma0 = 0.002;
     // A/A history with an offset: this machine favours whatever is called B by 1.2 %.
     for (int i = 0; i < 30; ++i)
-        bench.input.history.aa_pairs.push_back(0.012 + 0.001 * (i % 5 - 2));
+        bench.input.prior.history.aa_pairs.push_back(0.012 + 0.001 * (i % 5 - 2));
     const Analysis analysis = bench.run();
     EXPECT_EQ(analysis.verdict, Verdict::inconclusive) << analysis.sentence;
     EXPECT_EQ(analysis.reason, "machine_too_noisy");
@@ -191,8 +200,8 @@ TEST(Judge, ALaterAttemptMultipliesEvidenceAndHasNoFinalLook) {
     Spec spec = plain_spec();
     Bench fresh(spec, {.effect = {{"model", 0.02}}});
     Bench later(spec, {.effect = {{"model", 0.02}}});
-    later.input.earlier_attempts = 1;
-    later.input.prior_log_e_accept = -2;
+    later.input.prior.attempts = {"before"};
+    later.input.prior.log_e_accept = -2;
     EXPECT_GT(later.run().pairs, fresh.run().pairs);
 }
 

@@ -89,6 +89,42 @@ TEST_F(EndToEnd, WinningAloneAndLosingInTheModelIsRejectedAndSaidSo) {
     EXPECT_NE(shown.dump().find("micro +"), std::string::npos) << shown.at("sentence");
 }
 
+TEST_F(EndToEnd, ASweepConfirmsItsBestOnNewPairs) {
+    nlohmann::json spec = small_experiment();
+    spec["sweep"] = {{"axes", {{"kernels.q4_0_experts", {"portable_dequantised", "avx2"}}}},
+                     {"screen_pairs", 3}};
+    const std::string file = cli.experiment("choose", spec);
+    EXPECT_EQ(cli.run({"run", file}).code, 2);
+    const CliResult result = cli.run({"sweep", file, "--json"});
+    EXPECT_EQ(result.code, 0) << result.out << result.err;
+    const nlohmann::json out = result.json();
+    EXPECT_EQ(out.at("screened").size(), 2U);
+    EXPECT_EQ(out.at("chosen").at("kernels.q4_0_experts"), "avx2");
+    EXPECT_EQ(out.at("confirmation").at("verdict"), "accept");
+    EXPECT_GE(out.at("confirmation").at("pairs").get<int>(), 9);
+    for (const nlohmann::json& one : out.at("screened")) {
+        EXPECT_NE(one.at("verdict"), "accept");
+        EXPECT_LE(one.at("pairs").get<int>(), 3);
+    }
+}
+
+TEST_F(EndToEnd, ABlindAuditPublishesItsBound) {
+    std::filesystem::create_directories(cli.root() / "experiments" / "selftest");
+    nlohmann::json spec = small_experiment();
+    spec["arms"]["B"] = spec["arms"]["A"];
+    spec["expect_diff"] = nlohmann::json::array();
+    spec["id"] = "a-against-a";
+    std::ofstream(cli.root() / "experiments" / "selftest" / "a-against-a.json") << spec;
+    const CliResult result = cli.run({"aa", "--audit", "--runs", "2", "--seed", "5", "--json"});
+    EXPECT_EQ(result.code, 0) << result.err;
+    const nlohmann::json out = result.json();
+    EXPECT_EQ(out.at("experiments"), 2);
+    EXPECT_EQ(out.at("invalid"), 0);  // the tag is applied evidence enough
+    EXPECT_EQ(out.at("all_audits").at("experiments"), 2);
+    EXPECT_GT(out.at("all_audits").at("false_accept_upper_95").get<double>(), 0.5);
+    EXPECT_EQ(cli.run({"decide", "--all"}).code, 0);
+}
+
 TEST_F(EndToEnd, AFlagWithoutEffectIsInvalid) {
     nlohmann::json spec = small_experiment();
     // The tiny model has no Q8_0 matrix, so this variant is never called.

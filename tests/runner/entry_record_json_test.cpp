@@ -44,7 +44,7 @@ TEST(EntryRecordJson, NoFieldIsForgotten) {
     EXPECT_EQ(json["analysis"]["gates"][0].size(), 12U);
     EXPECT_EQ(json["analysis"]["checks"][0].size(), 3U);
     EXPECT_EQ(json["attempts"][0].size(), 7U);
-    EXPECT_EQ(json["evidence"].size(), 4U);
+    EXPECT_EQ(json["evidence"].size(), 5U);
     EXPECT_EQ(json["evidence"]["correctness"].size(), 8U);
     EXPECT_EQ(json.size(), 18U);
 }

@@ -292,18 +292,6 @@ TEST_F(StoreTest, HistoryIsOfOneHostMetricModeAndModel) {
     EXPECT_TRUE(known("other", "decode_tps", Mode::duet, "small.gguf").aa_pairs.empty());
 }
 
-TEST_F(StoreTest, WhatAVerdictKnewOfTheNoiseStaysWithIt) {
-    submit(1);
-    const Lease lease = claim();
-    EXPECT_FALSE(store_.stored_history(lease.job).has_value());
-    store_.put_history(lease, {.sigma0 = {}, .aa_pairs = {0.1, -1.0 / 3, 0.3, 1e-17, 0.2, 0.1}});
-    store_.put_aa(lease, 1, "decode_tps", Mode::duet, "m.gguf", {0}, {0.5});
-    const auto history = store_.stored_history(lease.job);
-    ASSERT_TRUE(history.has_value());
-    EXPECT_THAT(history->aa_pairs, ::testing::ElementsAre(0.1, -1.0 / 3, 0.3, 1e-17, 0.2, 0.1));
-    EXPECT_TRUE(history->sigma0.has_value());
-}
-
 TEST_F(StoreTest, TheRecordIsWhole) {
     submit(2);
     const auto rerun = submit(2, "example-spec", true);

@@ -68,8 +68,8 @@ void run_specialised(const MatvecArgs& args, Range range) noexcept {
     const std::int64_t n_blocks = args.shape.cols / 32;
     for (std::int64_t r = range.begin; r < range.end; r += 16) {
         const std::int64_t first = r / args.shape.rows * n_blocks;
-        const __m512 y = q4_0_rows16::dot(args.w + r * n_blocks * 18, args.x.q8 + first * 32,
-                                          args.x.q8_scale + first, args.x.q8_sum + first, n_blocks);
+        const __m512 y = q4_0_rows16::dot<q4_0_rows16::EightBit<>>(args.w + r * n_blocks * 18,
+                                                                   args.x, first, n_blocks);
         _mm512_storeu_ps(args.y + r, y);
     }
 }
@@ -82,16 +82,8 @@ static const Variant<Q4_0Matvec> lost_row{"broken_lost_row",
 static const Variant<Q4_0Matvec> ulp{"broken_ulp", {.input = Input::q8, .run = run_ulp}};
 static const Variant<Q4_0Matvec> specialised{
     "specialised_last_shape",
-    {
-        .needs = cpu::avx512_vnni,
-        .supports = [](const MatvecShape& shape) { return shape.rows % 16 == 0; },
-        .granule = q4_0_rows16::kRows,
-        .input = Input::q8,
-        .layout = "rows16",
-        .pack_rows = q4_0_rows16::kRows,
-        .packed_bytes = q4_0_rows16::packed_bytes,
-        .pack = q4_0_rows16::pack,
-        .run = run_specialised,
-    }};
+    q4_0_rows16::options<Q4_0Matvec>(
+        cpu::avx512_vnni, Input::q8, q4_0_rows16::kRows,
+        [](const MatvecShape& shape) { return shape.rows % 16 == 0; }, run_specialised)};
 
 }  // namespace steady

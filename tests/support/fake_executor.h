@@ -55,6 +55,7 @@ struct FakeSink : SampleSink {
         correctness.push_back(reply);
     }
     void put_correctness_failure(const std::string& how) override { failure = how; }
+    void put_prior(const Prior&) override {}
     void put_profile(const protocol::ProfileReply&) override {}
 
     std::vector<Pair> pairs;

@@ -22,7 +22,7 @@ inline nlohmann::json small_experiment() {
               "need": { "top1_agree": ">=0.9", "kl": "<=0.05" } },
             { "id": "decode", "level": "model", "role": "decides", "metric": "decode_tps",
               "goal": "gain", "worth": "1%" } ],
-        "schedule": { "mode": "duet", "seed": 11, "pairs": { "max": 30 }, "aa_pairs": 2 }
+        "schedule": { "mode": "duet", "seed": 11, "pairs": { "max": 50 }, "aa_pairs": 2 }
     })");
 }
 

@@ -1,5 +1,6 @@
 // One experiment: the answer in one line, then what it rests on, in the order in which a doubter asks.
 import { get, getText, post, token } from '../api.js';
+import { go } from '../app.js';
 import { commonScale, intervalBar } from '../charts/interval_bar.js';
 import { figure } from '../charts/figure.js';
 import { h } from '../dom.js';
@@ -86,6 +87,23 @@ function actions(data) {
   );
 }
 
+// What the pairs so far say: shown to pass the time, decided by nobody yet.
+function soFar(data) {
+  const known = Number.isFinite(data.progress?.effect);
+  return [
+    known
+      ? h(
+          'p',
+          { class: 'live-line', id: 'so-far' },
+          h('span', { class: 'dim' }, 'So far '),
+          effect(data.progress),
+          intervalBar(data.progress, commonScale([data.progress]), 'so far'),
+        )
+      : null,
+    progressBar(data.pairs_done, data.pairs_max, 'pairs measured'),
+  ];
+}
+
 function verdictHead(data) {
   const result = data.analysis;
   const meta = [
@@ -112,7 +130,7 @@ function verdictHead(data) {
     ),
     h('h1', null, data.spec.hypothesis?.claim ?? data.id),
     result?.sentence ? h('p', { class: 'lead' }, result.sentence) : null,
-    result ? contradiction(result) : progressBar(data.pairs_done, data.pairs_max, 'pairs measured'),
+    result ? contradiction(result) : soFar(data),
     data.note ? h('p', { class: 'note' }, data.note) : null,
     h(
       'p',
@@ -236,6 +254,13 @@ function ladder(data) {
   );
   return section(
     'Gates',
+    gates.some((gate) => gate.effect !== null)
+      ? h(
+          'p',
+          { class: 'dim small axis-note' },
+          `bars from ${percent(-scale, 0)} to ${percent(scale, 0)}, 95 % intervals`,
+        )
+      : null,
     h(
       'ol',
       { class: 'ladder' },
@@ -252,47 +277,55 @@ function ladder(data) {
         ),
       ),
     ),
+    data.analysis?.pairs
+      ? folded(
+          'The gates as a figure, with what A against A showed',
+          figure(
+            data.id,
+            'intervals',
+            'Intervals of the gates, and what A against A showed on the same machine',
+          ),
+        )
+      : null,
   );
 }
 
 function correctness(data) {
   const seen = data.correctness;
   if (!seen) return null;
-  if (seen.failure)
-    return h('p', { class: 'note' }, `Correctness could not be checked: ${seen.failure}`);
+  if (seen.failure) return h('span', { class: 'note' }, `could not be checked: ${seen.failure}`);
   return h(
-    'p',
-    { class: 'dim small' },
-    `Outputs over ${seen.positions} positions: same first choice ${(100 * seen.top1_agree).toFixed(2)} %, `,
-    `KL ${Number(seen.kl).toExponential(1)} nats on average, largest logit difference ${Number(seen.max_abs).toPrecision(2)}`,
-    seen.non_finite ? ', not finite!' : '.',
+    'span',
+    null,
+    `same first choice at ${(100 * seen.top1_agree).toFixed(2)} % of ${seen.positions} positions, `,
+    `KL ${Number(seen.kl).toExponential(1)} nats, largest logit difference ${Number(seen.max_abs).toPrecision(2)}`,
+    seen.non_finite ? ', not finite!' : '',
   );
 }
 
 function evidence(data) {
-  if (!data.analysis || !data.analysis.pairs) return null;
-  const band = data.analysis.aa_band;
+  const result = data.analysis;
+  if (!result || !result.pairs) return null;
   return section(
     'Evidence',
     h(
       'div',
-      { class: 'figures' },
-      figure(
-        data.id,
-        'intervals',
-        'Intervals of the gates, and what A against A showed on the same machine',
-      ),
+      { class: 'evidence' },
       figure(
         data.id,
         'pairs',
         'Every pair in the order measured, the interval as it narrowed, the evidence over pairs',
       ),
-    ),
-    h(
-      'p',
-      { class: 'dim small' },
-      `A against A: ${interval(band) || 'not measured'}. Spread of a pair: ${percent(data.analysis.sigma_d, 3).replace('+', '')}. ` +
-        `${STOPS[data.analysis.why] ?? words(data.analysis.why)}`,
+      facts([
+        [
+          'Pairs',
+          `${result.pairs}${result.discarded ? `, and ${result.discarded} that do not count` : ', all count'}`,
+        ],
+        ['Why it ended', STOPS[result.why] ?? words(result.why)],
+        ['A against A on this machine', interval(result.aa_band) || 'not measured'],
+        ['Spread of one pair', percent(result.sigma_d, 3).replace('+', '')],
+        ['Outputs', correctness(data)],
+      ]),
     ),
   );
 }
@@ -363,10 +396,21 @@ function attempts(data) {
   const earlier = data.earlier ?? [];
   return section(
     'Attempts',
-    data.attempts.length
+    data.attempts.length === 1
+      ? h(
+          'p',
+          null,
+          'One, on ',
+          data.attempts[0].host,
+          ', began ',
+          time(data.attempts[0].began),
+          `: ${data.attempts[0].how || 'running'}.`,
+        )
+      : null,
+    data.attempts.length > 1
       ? table(
           [
-            { head: 'No', number: true, cell: (row) => row.epoch },
+            { head: 'No', cell: (row) => row.epoch },
             { head: 'Machine', cell: (row) => row.host },
             { head: 'Began', class: 'dim', cell: (row) => time(row.began) },
             { head: 'Ended', class: 'dim', cell: (row) => (row.ended ? time(row.ended) : '–') },
@@ -375,7 +419,8 @@ function attempts(data) {
           data.attempts,
           { label: 'Attempts in order' },
         )
-      : empty('Not begun.'),
+      : null,
+    data.attempts.length ? null : empty('Not begun.'),
     earlier.length
       ? h(
           'p',
@@ -391,6 +436,28 @@ function attempts(data) {
         )
       : h('p', { class: 'dim' }, 'This question was not asked before.'),
     data.spec.retry_if ? h('p', null, 'Worth another try when ', data.spec.retry_if, '.') : null,
+    compareForm(data),
+  );
+}
+
+function compareForm(data) {
+  const other = h('input', {
+    id: 'compare-with',
+    placeholder: 'an id, or the name in its file',
+    autocomplete: 'off',
+    required: true,
+  });
+  return h(
+    'form',
+    {
+      class: 'filters',
+      onsubmit: (event) => {
+        event.preventDefault();
+        go(`/compare/${encodeURIComponent(other.value.trim())}...${data.id}`);
+      },
+    },
+    h('label', { class: 'grow' }, h('span', null, 'Compare with'), other),
+    h('button', { type: 'submit' }, 'Compare'),
   );
 }
 
@@ -418,6 +485,7 @@ export default {
     `${data.analysis ? `${data.analysis.verdict} ${percent(data.analysis.effect, 1)}` : data.state} · ${data.id}`,
   cli: ([id]) => `steady show ${id} --json`,
   every: 2000,
+  busy: () => document.activeElement?.id === 'compare-with',
   load: ([id], query, signal) => get(`/x/${encodeURIComponent(id)}.json`, signal),
   draw: (data) =>
     h(
@@ -426,9 +494,8 @@ export default {
       h('p', { class: 'crumbs' }, h('a', { href: '/' }, 'Verdicts'), ' / ', data.id),
       verdictHead(data),
       h('div', { class: 'columns' }, hypothesis(data), change(data)),
-      ladder(data),
-      correctness(data),
       evidence(data),
+      ladder(data),
       profileSection(data, { count, nanoseconds }),
       checks(data),
       environment(data),

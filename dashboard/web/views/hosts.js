@@ -2,10 +2,10 @@
 import { get } from '../api.js';
 import { h } from '../dom.js';
 import { bytes, percent } from '../format.js';
-import { empty, experimentLink, facts, folded, table, time } from '../parts.js';
+import { empty, experimentLink, facts, folded, machineTabs, table, time } from '../parts.js';
 
 // Smallest effect seen with 95 % power in 50 pairs at one-sided 1 %: (2.33 + 1.64) · sigma / sqrt 50.
-const detectable = (sigma) => (3.97 * sigma) / Math.sqrt(50);
+export const detectable = (sigma) => (3.97 * sigma) / Math.sqrt(50);
 
 function hostCard(host) {
   const known = host.facts;
@@ -58,7 +58,7 @@ function hostCard(host) {
 }
 
 export default {
-  title: () => 'Hosts',
+  title: () => 'Machines',
   cli: () => 'steady doctor --json',
   every: 10000,
   load: (params, query, signal) => get('/hosts.json', signal),
@@ -66,7 +66,8 @@ export default {
     h(
       'div',
       null,
-      h('h1', null, 'Hosts'),
+      h('h1', null, 'Machines'),
+      machineTabs('/hosts'),
       data.hosts.length
         ? h('div', { class: 'stack' }, data.hosts.map(hostCard))
         : empty('No machine has taken a job yet: run ', h('code', null, 'steady worker'), '.'),

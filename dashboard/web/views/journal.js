@@ -59,6 +59,13 @@ export default {
       'div',
       null,
       h('h1', null, 'Journal'),
+      h(
+        'p',
+        { class: 'dim' },
+        'Every verdict, the rejected ideas too. ',
+        h('a', { href: '/owners' }, 'How often predictions held'),
+        '.',
+      ),
       search(query),
       summary(data.rows, query.get('q')),
       data.rows.length

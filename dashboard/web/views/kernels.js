@@ -18,48 +18,69 @@ function byOp(rows) {
 const bandwidth = (row) =>
   row.ns_per_token > 0 && row.bytes_per_token > 0 ? row.bytes_per_token / row.ns_per_token : null;
 
-function opTable([op, rows]) {
-  const list = [...rows].sort((x, y) => x.ns_per_token - y.ns_per_token);
-  const best = list[0]?.ns_per_token;
-  return h(
-    'section',
-    { 'aria-label': op },
-    h('h2', null, h('code', null, op)),
-    table(
-      [
-        {
-          head: 'Variant',
-          class: 'wide',
-          cell: (row) => [
-            h('code', null, row.variant),
-            row.reason === 'champion'
-              ? h('span', { class: 'badge verdict-accept small' }, '★ champion')
-              : null,
-          ],
-        },
-        { head: 'Time per token', number: true, cell: (row) => nanoseconds(row.ns_per_token) },
-        {
-          head: 'Against best',
-          number: true,
-          cell: (row) =>
-            best > 0 ? percent(row.ns_per_token / best - 1, 1).replace('±', '') : '–',
-        },
-        { head: 'Calls per token', number: true, cell: (row) => count(row.calls_per_token) },
-        {
-          head: 'GB/s',
-          number: true,
-          cell: (row) => (bandwidth(row) === null ? '–' : bandwidth(row).toFixed(2)),
-        },
-        { head: 'Measured in', cell: (row) => [experimentLink(row.experiment), ` (${row.arm})`] },
-        {
-          head: 'Accepted by',
-          cell: (row) => (row.accepted_by ? experimentLink(row.accepted_by) : '–'),
-        },
-        { head: 'When', class: 'dim', cell: (row) => time(row.at) },
-      ],
-      list,
-      { label: `Variants of ${op}`, class: 'kernels' },
-    ),
+// Rows of one op stand together; its name stands before the first.
+function flat(rows) {
+  return byOp(rows).flatMap(([op, list]) => {
+    const sorted = [...list].sort((x, y) => x.ns_per_token - y.ns_per_token);
+    return sorted.map((row, i) => ({ ...row, op, first: i === 0, best: sorted[0].ns_per_token }));
+  });
+}
+
+function meter(row, most) {
+  const inner = h('span', { class: 'arm-b' });
+  inner.style.width = `${(100 * bandwidth(row)) / most}%`;
+  return h('span', { class: 'meter', 'aria-hidden': 'true' }, inner);
+}
+
+function kernelTable(rows) {
+  const most = Math.max(0, ...rows.map((row) => bandwidth(row) ?? 0));
+  return table(
+    [
+      { head: 'Op', cell: (row) => (row.first ? h('strong', null, h('code', null, row.op)) : '') },
+      {
+        head: 'Variant',
+        cell: (row) => [
+          h('code', null, row.variant),
+          row.reason === 'champion'
+            ? h('span', { class: 'badge verdict-accept small' }, '★ champion')
+            : null,
+        ],
+      },
+      { head: 'Time per token', number: true, cell: (row) => nanoseconds(row.ns_per_token) },
+      {
+        head: 'Against best',
+        number: true,
+        class: 'dim',
+        cell: (row) =>
+          row.best > 0 && row.ns_per_token > row.best
+            ? percent(row.ns_per_token / row.best - 1, 1)
+            : '',
+      },
+      { head: 'Calls', number: true, cell: (row) => count(row.calls_per_token) },
+      {
+        head: 'GB/s',
+        number: true,
+        cell: (row) => (bandwidth(row) === null ? '–' : bandwidth(row).toFixed(1)),
+      },
+      { head: '', cell: (row) => (bandwidth(row) === null ? '' : meter(row, most)) },
+      {
+        head: 'Measured in',
+        class: 'small',
+        cell: (row) => [experimentLink(row.experiment), ` (${row.arm})`],
+      },
+      {
+        head: 'Accepted by',
+        class: 'small',
+        cell: (row) => (row.accepted_by ? experimentLink(row.accepted_by) : '–'),
+      },
+      { head: 'When', class: 'dim nowrap', cell: (row) => time(row.at) },
+    ],
+    rows,
+    {
+      label: 'Variants by op',
+      class: 'kernels',
+      rowClass: (row) => (row.first ? 'group' : null),
+    },
   );
 }
 
@@ -76,10 +97,10 @@ export default {
         'p',
         { class: 'dim' },
         'Latest profile of each variant inside the model. Times of different experiments may come ' +
-          'from different models: compare within one experiment to decide.',
+          'from different models: compare within one experiment to decide. Bars: share of the fastest read seen here.',
       ),
       data.rows.length
-        ? byOp(data.rows).map(opTable)
+        ? kernelTable(flat(data.rows))
         : empty('No profile is stored yet: it comes with an experiment whose arms differ.'),
     ),
 };

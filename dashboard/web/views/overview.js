@@ -6,7 +6,7 @@ import { h } from '../dom.js';
 import { duration, percent, words } from '../format.js';
 import { badge, effect, empty, experimentLink, progressBar, table, time } from '../parts.js';
 
-const FILTERS = ['verdict', 'state', 'owner', 'metric', 'host', 'q', 'before'];
+const FILTERS = ['verdict', 'state', 'owner', 'metric', 'host', 'q', 'suite', 'before'];
 const VERDICTS = ['accept', 'reject', 'inconclusive', 'invalid'];
 
 function address(query, changes) {
@@ -91,6 +91,16 @@ function chips(query) {
         },
         verdict,
       ),
+    ),
+    h(
+      'a',
+      {
+        href: address(query, { suite: query.get('suite') ? '' : '1', before: '' }),
+        class: query.get('suite') ? 'on' : null,
+        'aria-current': query.get('suite') ? 'true' : null,
+        title: 'Runs of the standing suite stand under Trends',
+      },
+      'with suite runs',
     ),
   );
 }
@@ -203,8 +213,7 @@ function strip(data) {
 
 export default {
   title: () => 'Verdicts',
-  cli: (params, query) =>
-    `steady show${query.get('verdict') ? ` --verdict ${query.get('verdict')}` : ''} --json`,
+  cli: () => 'steady journal --json',
   every: 2000,
   load: ([], query, signal) => {
     const asked = new URLSearchParams();

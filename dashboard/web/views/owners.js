@@ -10,7 +10,7 @@ const rate = (row) => {
 
 export default {
   title: () => 'Owners',
-  cli: () => 'steady show --json',
+  cli: () => 'steady journal --json',
   load: (params, query, signal) => get('/owners.json', signal),
   draw: (data) =>
     h(

@@ -9,19 +9,26 @@ const START = `{
   "id": "my-first-question",
   "owner": "me",
   "hypothesis": {
-    "claim": "The VNNI experts kernel raises decode speed",
-    "because": "one instruction does the work of three",
-    "predict": { "metric": "decode_tps", "change": ["+2%", "+30%"] }
+    "claim": "Vector instructions make the routed experts faster",
+    "because": "one load feeds many products instead of one",
+    "predict": { "metric": "decode_tps", "change": ["+100%", "+600%"] }
   },
-  "subject": { "program": "steady-engine", "model": "tiny-glm.gguf", "workload": "prose-512", "threads": 2 },
+  "subject": {
+    "program": "steady-engine",
+    "model": "synth-tiny-glm-4.7-flash-s1.gguf", // made on need
+    "workload": "prose",
+    "threads": 2
+  },
   "arms": {
     "A": { "kernels": { "q4_0_experts": "reference" } },
     "B": { "kernels": { "q4_0_experts": "avx2" } }
   },
   "expect_diff": ["kernels.q4_0_experts"],
   "gates": [
-    { "id": "tokens", "level": "correctness", "role": "guard", "need": { "top1_agree": ">=0.99" } },
-    { "id": "decode", "level": "model", "role": "decides", "metric": "decode_tps", "worth": "1%" }
+    { "id": "tokens", "level": "correctness", "role": "guard",
+      "need": { "top1_agree": ">=0.9", "kl": "<=0.02" } },
+    { "id": "decode", "level": "model", "role": "decides",
+      "metric": "decode_tps", "worth": "5%" }
   ]
 }
 `;

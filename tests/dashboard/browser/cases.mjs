@@ -4,18 +4,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium as driver } from 'playwright-core';
+import { FLAGS } from './setup.mjs';
 
-const PAGES = ['/', '/q', '/j', '/kernels', '/hosts', '/owners', '/submit'];
-const FLAGS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
-
+const PAGES = ['/', '/q', '/j', '/s', '/kernels', '/hosts', '/w', '/aa', '/owners', '/submit'];
 async function api(context, path) {
   return (await fetch(context.address + path)).json();
 }
@@ -30,6 +21,39 @@ async function open(context, path) {
 async function accepted(context) {
   const list = await api(context, '/experiments.json?verdict=accept');
   return list.rows[0];
+}
+
+// The texts of hostile_strings.h, with C's escapes resolved.
+function hostileTexts() {
+  const header = readFileSync(new URL('../hostile_strings.h', import.meta.url), 'utf8');
+  const body = header.slice(header.indexOf('kHostile'));
+  const texts = [];
+  for (const found of body.matchAll(/^ {4}(?:R"\((.*)\)"|"((?:[^"\\]|\\.)*)")/gm)) {
+    if (found[1] !== undefined) texts.push(found[1]);
+    else {
+      const bytes = found[2]
+        .replace(/\\x([0-9a-f]{2})/g, (all, hex) => String.fromCharCode(parseInt(hex, 16)))
+        .replace(/\\(.)/g, (all, c) => ({ n: '\n', r: '\r', t: '\t' })[c] ?? c);
+      texts.push(Buffer.from(bytes, 'latin1').toString('utf8'));
+    }
+  }
+  return texts;
+}
+
+// Control characters are refused by the decoder; what is left is what may reach a page.
+// eslint-disable-next-line no-control-regex
+const clean = (text) => text.replace(/[\u0000-\u001f\u007f]/g, ' ').trim();
+const visible = (text) => text.replace(/\s+/g, ' ').trim();
+
+async function harmless(page, what) {
+  const found = await page.evaluate(() => ({
+    pwned: typeof window.steady_pwned !== 'undefined',
+    markup: document.querySelectorAll(
+      'main script, main iframe, main object, main embed, main [onerror], main [onload], ' +
+        'main a[href^="javascript:" i], main a[href^="data:" i], main img[src=x], main style',
+    ).length,
+  }));
+  assert.deepEqual(found, { pwned: false, markup: 0 }, what);
 }
 
 const cases = {
@@ -83,8 +107,8 @@ const cases = {
     for (const title of [
       'Hypothesis',
       'The change',
-      'Gates',
       'Evidence',
+      'Gates',
       'Where the time goes',
       'Assumption checks',
       'Environment',
@@ -94,7 +118,7 @@ const cases = {
       assert.equal(await page.getByRole('heading', { name: title, exact: true }).count(), 1, title);
     }
     assert.match(await page.locator('main').innerText(), /Launches per token/);
-    for (const image of await page.locator('.figure img').all()) {
+    for (const image of await page.locator('.evidence .figure img').all()) {
       await image.scrollIntoViewIfNeeded();
       await page.waitForFunction((node) => node.complete, await image.elementHandle());
       assert.ok(await image.evaluate((node) => node.naturalWidth > 0), 'a figure did not load');
@@ -189,6 +213,132 @@ const cases = {
     }
   },
 
+  async 'a series: what changed at which commit, all of it in the address'(context) {
+    const { page } = context;
+    await open(context, '/s');
+    const slower = page.locator('table.series tbody tr').filter({ hasText: 'bench-b81e07d2' });
+    await slower.first().getByRole('link').first().click();
+    await page.waitForSelector('.chart[data-drawn]');
+    assert.ok((await page.locator('article.change').count()) >= 1, 'changes are listed');
+    await page.getByRole('link', { name: '% since start' }).click();
+    await page.waitForURL('**/s/*?mode=pct');
+    await page.getByRole('link', { name: 'raw time' }).click();
+    await page.waitForURL('**/s/*?mode=pct&raw=1');
+    await page.waitForSelector('.chart[data-drawn]');
+    await page.locator('#history').focus();
+    await page.keyboard.press('ArrowLeft');
+    await page.waitForURL(/at=[0-9a-f]{12}/);
+    const commit = new URL(page.url()).searchParams.get('at').slice(0, 10);
+    await page.locator('.point', { hasText: commit }).waitFor();
+    await page.reload();
+    await page.locator('.point', { hasText: commit }).waitFor();
+    await page.waitForSelector('.chart[data-drawn]');
+    const box = await page.locator('.u-over').boundingBox();
+    await page.mouse.move(box.x + box.width * 0.2, box.y + 40);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.6, box.y + 60, { steps: 5 });
+    await page.mouse.up();
+    await page.waitForURL(/from=[0-9a-f]{12}&to=[0-9a-f]{12}/);
+    await page.getByRole('link', { name: 'whole history' }).waitFor();
+    await page.screenshot({ path: join(context.shots, 'series-zoomed.png') });
+  },
+
+  async 'triage of a change needs a token and is kept'(context) {
+    const { page } = context;
+    const { rows } = await api(context, '/s.json');
+    const name = rows.find((row) => row.open_changes).name;
+    await open(context, `/s/${name}`);
+    const card = page.locator('article.change').first();
+    await card.locator('select').selectOption('ignored');
+    await card.locator('input').nth(1).fill('<b>the machine was moved</b>');
+    await card.getByRole('button', { name: 'Save' }).click();
+    await card.getByText(/a token with scope submit is needed/).waitFor();
+    context.expected.push(/401/);
+    await card.locator('input[type=password]').fill('browser-submit');
+    await card.getByRole('button', { name: 'Save' }).click();
+    await page.locator('.triage-ignored').first().waitFor();
+    await page.reload();
+    await page.locator('.triage-ignored').first().waitFor();
+    assert.equal(
+      await page.locator('article.change').first().locator('input').nth(1).inputValue(),
+      '<b>the machine was moved</b>',
+    );
+    await page.evaluate(() => sessionStorage.clear());
+  },
+
+  async 'copying as Markdown gives the text of the page'(context) {
+    const { page } = context;
+    const one = await accepted(context);
+    const { rows } = await api(context, '/s.json');
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    for (const [path, wanted] of [
+      [`/x/${one.id}`, /## Verdict/],
+      [`/s/${rows[0].name}`, /\| series \| latest commit/],
+    ]) {
+      await open(context, path);
+      await page.getByRole('button', { name: 'Copy as Markdown' }).click();
+      await page.getByRole('button', { name: 'Copied' }).waitFor();
+      assert.match(await page.evaluate(() => navigator.clipboard.readText()), wanted);
+    }
+  },
+
+  async 'every hostile text, in every field that takes text, is shown as text'(context) {
+    const { page } = context;
+    const all = hostileTexts();
+    assert.ok(all.length >= 60, `${all.length} texts`);
+    const headers = {
+      'Content-Type': 'application/json',
+      Authorization: 'Bearer browser-submit',
+    };
+    await open(context, '/submit');
+    const start = JSON.parse((await page.locator('#spec').inputValue()).replace(/ \/\/ .*$/gm, ''));
+    const ids = [];
+    for (let i = 0; i < all.length; i += 4) {
+      const [claim, because, owner, retry] = [0, 1, 2, 3].map((k) => all[(i + k) % all.length]);
+      const spec = structuredClone(start);
+      spec.id = `hostile-${i}`;
+      spec.owner = clean(owner).slice(0, 60) || 'nobody';
+      spec.hypothesis.claim = `${clean(claim)} and enough more`;
+      spec.hypothesis.because = `${clean(because)} and enough more`;
+      spec.retry_if = clean(retry) || 'never';
+      const reply = await fetch(`${context.address}/api/experiments`, {
+        method: 'POST',
+        body: JSON.stringify(spec),
+        headers,
+      });
+      const text = await reply.text();
+      if (reply.status === 201) ids.push({ id: JSON.parse(text).id, spec });
+      else assert.equal(reply.status, 422, text);
+    }
+    assert.ok(ids.length >= 12, `${ids.length} experiments with hostile text`);
+    const { rows } = await api(context, '/s.json');
+    const series = rows.find((row) => row.open_changes || row.points);
+    const { changes } = await api(context, `/s/${series.name}.json`);
+    for (const { id, spec } of ids) {
+      await open(context, `/x/${id}`);
+      assert.equal(await page.locator('h1').innerText(), visible(spec.hypothesis.claim));
+      await harmless(page, id);
+    }
+    for (const text of all.slice(0, 12)) {
+      await fetch(`${context.address}/api/series/${series.name}/changes/${changes[0].id}`, {
+        method: 'POST',
+        body: JSON.stringify({ state: 'new', owner: clean(text).slice(0, 60), note: clean(text) }),
+        headers,
+      });
+      await page.waitForTimeout(550);
+      await open(context, `/s/${series.name}`);
+      await harmless(page, text);
+    }
+    for (const path of ['/', '/?state=queued', '/q', '/w', '/j']) {
+      await open(context, path);
+      await harmless(page, path);
+    }
+    for (const text of all.slice(0, 60)) {
+      await open(context, `/?q=${encodeURIComponent(clean(text))}`);
+      await harmless(page, text);
+    }
+  },
+
   async 'a running experiment moves without reload'(context) {
     const { page } = context;
     const { queue } = await api(context, '/q.json');
@@ -212,6 +362,8 @@ const cases = {
       ...PAGES,
       `/x/${one.id}`,
       `/x/${one.id}/pairs`,
+      '/s/decode-tiny-on-bench-3f9a21c4',
+      '/w/bench-3f9a21c4',
       `/compare/${one.id}...${one.id}`,
       `/j/${one.decided_at.slice(0, 10)}-${one.id}`,
     ];

@@ -1,38 +1,13 @@
 // Runs the page in a real browser against a server of its own with made-up experiments. Leaves
 // screenshots in tests/dashboard/screenshots. Exit code 77 and a line "SKIPPED: …": something that
 // cannot be had here is missing.
-import { execFileSync, spawn } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import { findChromium, root } from './setup.mjs';
 
-const here = dirname(fileURLToPath(import.meta.url));
-const root = dirname(here);
-
-function skip(why) {
-  console.log(`SKIPPED: ${why}`);
-  process.exit(77);
-}
-
-const chromium = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
-  existsSync,
-);
-if (!chromium) skip('no chromium (apt-get install chromium)');
-if (!existsSync(join(root, 'node_modules/playwright-core'))) {
-  try {
-    execFileSync('npm', ['ci', '--no-audit', '--no-fund', '--ignore-scripts'], {
-      cwd: root,
-      stdio: 'pipe',
-      timeout: 120000,
-    });
-  } catch (error) {
-    skip(
-      `playwright-core is not installed and npm ci did not work (${String(error.message).split('\n')[0]})`,
-    );
-  }
-}
-
+const chromium = findChromium();
 const directory = mkdtempSync(join(tmpdir(), 'steady-page-'));
 chmodSync(directory, 0o755); // as root the database runs under a user of its own
 const server = spawn(

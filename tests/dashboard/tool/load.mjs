@@ -52,18 +52,11 @@ async function measure(name, path) {
   );
 }
 
-const first = JSON.parse(
-  await new Promise((resolve) => {
-    http.get(`${address}/experiments.json?limit=200&verdict=accept`, (response) => {
-      let text = '';
-      response.on('data', (chunk) => {
-        text += chunk;
-      });
-      response.on('end', () => resolve(text));
-    });
-  }),
-);
+const json = async (path) => (await fetch(address + path)).json();
+const first = await json('/experiments.json?limit=200&verdict=accept');
 ids = first.rows.map((row) => row.id);
+const slugs = first.rows.map((row) => `${row.decided_at.slice(0, 10)}-${row.id}`);
+const series = (await json('/s.json')).rows.map((row) => row.name);
 const newest = first.rows[0].cursor;
 const id = () => ids[(turn += 1) % ids.length];
 const page = () => newest - (((turn += 1) * 7919) % newest);
@@ -93,4 +86,13 @@ await measure('queue', () => `/q.json?n=${(turn += 1)}`);
 await measure('hosts', () => `/hosts.json?n=${(turn += 1)}`);
 await measure('kernels', () => `/kernels.json?n=${(turn += 1)}`);
 await measure('owners', () => `/owners.json?n=${(turn += 1)}`);
+await measure('compare', () => `/compare/${id()}...${id()}.json`);
+await measure('entry', () => `/j/${slugs[(turn += 1) % slugs.length]}?n=${turn}`);
+await measure('series list', () => `/s.json?n=${(turn += 1)}`);
+await measure('series', () => `/s/${series[(turn += 1) % series.length]}.json?n=${turn}`);
+await measure('audit', () => `/aa.json?n=${(turn += 1)}`);
+await measure('workers', () => `/w.json?n=${(turn += 1)}`);
+const metrics = await (await fetch(`${address}/metrics`)).text();
+const resident = Number(metrics.match(/process_resident_memory_bytes (\d+)/)?.[1] ?? 0);
+console.log(`server's memory ${(resident / 1e6).toFixed(0)} MB`);
 process.exit(0);

@@ -1,7 +1,7 @@
 // A server with made-up experiments, for looking at the page, for the browser tests and for load.
 // Usage: seeded_server URL|private:DIR [--experiments N] [--samples M] [--port P] [--token
 // SCOPE=TEXT …]
-// [--no-serve]
+// [--series] [--no-serve]
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -21,7 +21,7 @@ struct Options {
     steady::ServeOptions serve;
     std::vector<std::string> tokens;
     std::string private_dir;  // of a database cluster of our own, stopped at the end
-    bool serve_after = true;
+    bool serve_after = true, series_only = false;
 };
 
 Options parse(int argc, char** argv) {
@@ -39,6 +39,10 @@ Options parse(int argc, char** argv) {
         const std::string value = i + 1 < argc ? argv[i + 1] : "";
         if (flag == "--no-serve") {
             options.serve_after = false;
+            continue;
+        }
+        if (flag == "--series") {
+            options.series_only = true;
             continue;
         }
         ++i;
@@ -61,6 +65,7 @@ int main(int argc, char** argv) {
         const Options options = parse(argc, argv);
         steady::migrate(options.seed.url);
         if (options.seed.n_experiments > 0) steady::seed_records(options.seed);
+        if (options.series_only) steady::seed_series(options.seed.url, options.seed.seed);
         steady::Store store(
             {.url = options.seed.url, .role = steady::DatabaseRole::owner, .client = "seed"});
         for (const std::string& token : options.tokens) {

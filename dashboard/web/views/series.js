@@ -1,0 +1,401 @@
+// One series: the history, the commits at which its level changed, and what people made of them. Mode,
+// window, chosen point and grey line are in the address.
+import { get, getText, post, setToken, token } from '../api.js';
+import { go, show } from '../app.js';
+import { seriesChart } from '../charts/series.js';
+import { h, replace } from '../dom.js';
+import { minute, nanoseconds, percent } from '../format.js';
+import {
+  badge,
+  copyButton,
+  empty,
+  experimentLink,
+  folded,
+  section,
+  table,
+  time,
+} from '../parts.js';
+
+const STATES = ['new', 'confirmed', 'ignored', 'fixed'];
+const MODES = { abs: '× reference', pct: '% since start', prev: '% since previous' };
+
+function address(query, changes) {
+  const next = new URLSearchParams(query);
+  for (const [key, value] of Object.entries(changes)) {
+    if (value) next.set(key, value);
+    else next.delete(key);
+  }
+  const text = next.toString();
+  return text ? `${location.pathname}?${text}` : location.pathname;
+}
+
+// The measured points of the window, and how a ratio is shown in the mode of the address.
+function windowOf(data, query) {
+  let points = data.points.filter((one) => one.ratio !== null);
+  const place = (key) => {
+    const wanted = query.get(key);
+    return wanted ? points.findIndex((one) => one.commit.startsWith(wanted)) : -1;
+  };
+  const [from, to] = [place('from'), place('to')];
+  points = points.slice(from < 0 ? 0 : from, to < 0 ? undefined : to + 1);
+  const mode = query.get('mode') in MODES ? query.get('mode') : 'abs';
+  const scaled = (ratio, i) => {
+    if (mode === 'abs') return ratio;
+    const base =
+      mode === 'pct' ? (points[0].level ?? points[0].ratio) : points[Math.max(0, i - 1)].ratio;
+    return ratio / base - 1;
+  };
+  return { points, mode, scaled };
+}
+
+function pointLine(points, at) {
+  const point = points[at];
+  if (!point) return h('p', { class: 'dim' }, 'Point at a dot, or choose one, to see its commit.');
+  const before = points[at - 1];
+  return h(
+    'p',
+    null,
+    h('code', null, point.commit.slice(0, 10)),
+    ' ',
+    point.subject,
+    ' ',
+    h('span', { class: 'dim' }, `(${minute(point.date)})`),
+    ' · ',
+    h('strong', null, `${point.ratio.toFixed(3)}×`),
+    ' ',
+    h('span', { class: 'dim' }, `${point.pairs} pairs, ${nanoseconds(point.champion_ns)} a token`),
+    ` · ${percent(point.ratio / points[0].ratio - 1, 1)} since start`,
+    point.experiment ? [' · ', experimentLink(point.experiment, 'experiment')] : null,
+    point.experiment && before?.experiment
+      ? [
+          ' · ',
+          h(
+            'a',
+            { href: `/compare/${before.experiment}...${point.experiment}` },
+            'compare with the one before',
+          ),
+        ]
+      : null,
+  );
+}
+
+function controls(query) {
+  const mode = query.get('mode') ?? 'abs';
+  const chip = (label, on, changes) =>
+    h(
+      'a',
+      {
+        href: address(query, changes),
+        class: on ? 'on' : null,
+        'aria-current': on ? 'true' : null,
+      },
+      label,
+    );
+  return h(
+    'div',
+    { class: 'chips', role: 'group', 'aria-label': 'How it is drawn' },
+    Object.entries(MODES).map(([key, label]) =>
+      chip(label, mode === key, { mode: key === 'abs' ? '' : key }),
+    ),
+    chip('raw time', query.get('raw') === '1', { raw: query.get('raw') === '1' ? '' : '1' }),
+    query.get('from') || query.get('to')
+      ? chip('whole history', false, { from: '', to: '' })
+      : null,
+  );
+}
+
+function chart(data, query) {
+  const { points, mode, scaled } = windowOf(data, query);
+  if (!points.length) return empty('Nothing is measured in this window.');
+  const chosen = points.findIndex((one) => one.commit.startsWith(query.get('at') ?? '-'));
+  const line = h('div', { class: 'point', 'aria-live': 'polite' }, pointLine(points, chosen));
+  const choose = (i) => go(address(query, { at: points[i].commit.slice(0, 12) }), true);
+  const marks = data.changes
+    .filter((one) => !one.gone)
+    .map((one) => ({ ...one, index: points.findIndex((point) => point.commit === one.commit) }))
+    .filter((one) => one.index > 0);
+  const box = seriesChart({
+    data: points,
+    values: points.map((one, i) => scaled(one.ratio, i)),
+    levels: points.map((one, i) =>
+      one.level === null || mode === 'prev' ? null : scaled(one.level, i),
+    ),
+    scaled,
+    marks,
+    noise: mode === 'prev' ? 0 : data.series.noise,
+    mode,
+    raw: query.get('raw') === '1',
+    at: chosen < 0 ? null : chosen,
+    onZoom: (low, high) =>
+      go(
+        address(query, {
+          from: points[low].commit.slice(0, 12),
+          to: points[high].commit.slice(0, 12),
+        }),
+      ),
+    onChoose: choose,
+    onHover: (i) => replace(line, pointLine(points, i ?? chosen)),
+  });
+  const step = { ArrowLeft: -1, ArrowRight: 1 };
+  const holder = h(
+    'div',
+    {
+      id: 'history',
+      tabindex: '0',
+      role: 'img',
+      'aria-label': `${points.length} measured commits from ${points[0].ratio.toFixed(2)} to ${points.at(-1).ratio.toFixed(2)} times the reference, ${marks.length} changes of level. Arrow keys move from commit to commit.`,
+      onkeydown: (event) => {
+        if (!(event.key in step)) return;
+        event.preventDefault();
+        const from = chosen < 0 ? points.length - (event.key === 'ArrowLeft' ? 0 : 1) : chosen;
+        const to = Math.max(0, Math.min(points.length - 1, from + step[event.key]));
+        choose(to).then(() => document.getElementById('history')?.focus({ preventScroll: true }));
+      },
+    },
+    box,
+  );
+  return h('div', null, controls(query), holder, line);
+}
+
+function triageForm(data, change) {
+  const id = `triage-${change.id}`;
+  const said = h('span', { role: 'status', class: 'small' });
+  const state = h(
+    'select',
+    { id: `${id}-state` },
+    STATES.map((one) => h('option', { value: one, selected: one === change.state }, one)),
+  );
+  const owner = h('input', {
+    id: `${id}-owner`,
+    value: change.owner,
+    maxlength: 64,
+    autocomplete: 'off',
+  });
+  const note = h('input', {
+    id: `${id}-note`,
+    value: change.note,
+    maxlength: 500,
+    autocomplete: 'off',
+  });
+  const secret = h('input', { id: `${id}-token`, type: 'password', autocomplete: 'off' });
+  const asking = h(
+    'label',
+    { class: 'offscreen', hidden: true },
+    h('span', null, 'Token with scope submit'),
+    secret,
+  );
+  const save = async (event) => {
+    event.preventDefault();
+    if (secret.value) setToken(secret.value);
+    try {
+      await post(
+        `/api/series/${encodeURIComponent(data.series.name)}/changes/${change.id}`,
+        JSON.stringify({ state: state.value, owner: owner.value, note: note.value }),
+      );
+      document.activeElement?.blur();
+      await new Promise((resolve) => {
+        setTimeout(resolve, 600); // the list is shared for half a second
+      });
+      show();
+    } catch (error) {
+      if (error.status === 401 || error.status === 403) {
+        asking.hidden = false;
+        asking.classList.remove('offscreen');
+        secret.focus();
+      }
+      said.textContent = error.message;
+    }
+  };
+  return h(
+    'form',
+    { class: 'triage', onsubmit: save },
+    h('label', null, h('span', null, 'State'), state),
+    h('label', null, h('span', null, 'Who looks after it'), owner),
+    h('label', { class: 'grow' }, h('span', null, 'Note'), note),
+    token() ? null : asking,
+    h('button', { type: 'submit', id: `${id}-save` }, 'Save'),
+    said,
+  );
+}
+
+function changeCard(data, change) {
+  const way = change.shift < 0 ? 'worse' : 'better';
+  const range = `${change.before.slice(0, 10)}…${change.commit.slice(0, 10)}`;
+  return h(
+    'article',
+    { class: `card change ${change.gone ? 'gone' : ''}`, id: `change-${change.id}` },
+    h(
+      'header',
+      null,
+      h(
+        'span',
+        { class: `effect ${way}` },
+        h('strong', null, `${change.shift < 0 ? '▼' : '▲'} ${percent(change.shift, 1)}`),
+      ),
+      h('span', { class: `badge triage-${change.state}` }, change.state),
+      change.gone ? h('span', { class: 'dim small' }, 'no longer seen') : null,
+      h(
+        'span',
+        null,
+        'at ',
+        change.compare
+          ? h('a', { href: change.compare, rel: 'noreferrer' }, h('code', null, range))
+          : h('code', null, range),
+        ' ',
+        change.subject,
+      ),
+    ),
+    h(
+      'p',
+      { class: 'dim small' },
+      {
+        code: 'Only the champion moved: look for it in these commits. ',
+        reference: 'The frozen reference itself moved: the build or its flags changed. ',
+        machine: 'The machine changed there: not a finding about the code. ',
+      }[change.cause],
+      `p ${change.p < 1e-4 ? change.p.toExponential(0) : change.p.toPrecision(2)} · found `,
+      time(change.found_at),
+      change.triaged_at ? [' · triaged ', time(change.triaged_at)] : null,
+    ),
+    triageForm(data, change),
+  );
+}
+
+function changes(data) {
+  const current = data.changes.filter((one) => !one.gone);
+  const gone = data.changes.filter((one) => one.gone);
+  return section(
+    'Changes of level',
+    current.length
+      ? h(
+          'div',
+          { class: 'stack' },
+          current.map((one) => changeCard(data, one)),
+        )
+      : empty('None: the level has held over the whole history.'),
+    gone.length
+      ? folded(
+          `${gone.length} that later commits no longer show`,
+          h(
+            'div',
+            { class: 'stack' },
+            gone.map((one) => changeCard(data, one)),
+          ),
+        )
+      : null,
+  );
+}
+
+function pointTable(data) {
+  const rows = [...data.points].reverse();
+  const shown = rows.slice(0, 200);
+  const failed = data.points.filter((one) => one.failed).length;
+  return folded(
+    `${data.points.length} commits${failed ? `, ${failed} without a value` : ''}`,
+    table(
+      [
+        { head: 'Commit', cell: (row) => h('code', null, row.commit.slice(0, 10)) },
+        {
+          head: 'Subject',
+          class: 'wide',
+          cell: (row) => [
+            row.subject,
+            row.failed ? h('div', { class: 'small dim' }, row.failed) : null,
+          ],
+        },
+        {
+          head: '× reference',
+          number: true,
+          cell: (row) => (row.ratio === null ? badge('', 'failed') : row.ratio.toFixed(3)),
+        },
+        {
+          head: '95 % interval',
+          number: true,
+          class: 'dim nowrap',
+          cell: (row) =>
+            row.ratio === null || row.interval[0] === null || row.interval[1] === null
+              ? ''
+              : `[${row.interval[0].toFixed(3)}, ${row.interval[1].toFixed(3)}]`,
+        },
+        { head: 'A token', number: true, cell: (row) => nanoseconds(row.champion_ns) },
+        {
+          head: 'Record',
+          cell: (row) => (row.experiment ? experimentLink(row.experiment, 'experiment') : ''),
+        },
+      ],
+      shown,
+      { label: 'Measured commits, newest first' },
+    ),
+  );
+}
+
+export default {
+  title: ([name]) => name,
+  cli: () => 'steady track --list --json',
+  every: 10000,
+  busy: () => Boolean(document.activeElement?.closest('.triage, #history')),
+  load: ([name], query, signal) => get(`/s/${encodeURIComponent(name)}.json`, signal),
+  draw: (data, [name], query) => {
+    const measured = data.points.filter((one) => one.ratio !== null);
+    const last = measured.at(-1);
+    const away = last?.level ? last.ratio / last.level - 1 : null;
+    const openChanges = data.changes.filter(
+      (one) => !one.gone && ['new', 'confirmed'].includes(one.state),
+    );
+    const slower = openChanges.some((one) => one.shift < 0);
+    return h(
+      'div',
+      null,
+      h('p', { class: 'crumbs' }, h('a', { href: '/s' }, 'Trends'), ' / ', name),
+      h(
+        'header',
+        { class: `verdict ${slower ? 'reject' : 'accept'}` },
+        h(
+          'div',
+          { class: 'verdict-line' },
+          h(
+            'span',
+            { class: `badge large ${slower ? 'verdict-reject' : 'verdict-accept'}` },
+            h(
+              'span',
+              { class: 'sign', 'aria-hidden': 'true' },
+              slower ? '▼' : openChanges.length ? '▲' : '✓',
+            ),
+            slower ? 'slower' : openChanges.length ? 'faster' : 'steady',
+          ),
+          last
+            ? h(
+                'div',
+                { class: 'headline' },
+                h('strong', null, `${last.ratio.toFixed(2)}×`),
+                ' ',
+                h(
+                  'span',
+                  { class: 'interval dim small' },
+                  `the reference, ${percent(away, 1)} from its level`,
+                ),
+              )
+            : null,
+        ),
+        h('h1', null, data.series.claim),
+        h(
+          'p',
+          { class: 'dim' },
+          h('code', null, data.series.metric),
+          ` · ${data.series.model} · on ${data.series.host} · ${measured.length} measurements · noise of one `,
+          `${percent(data.series.noise, 2).replace('+', '')} · ${openChanges.length === 1 ? '1 open change' : `${openChanges.length || 'no'} open changes`}`,
+        ),
+        h(
+          'p',
+          { class: 'actions' },
+          copyButton('Copy as Markdown', () => getText(`/s/${encodeURIComponent(name)}.md`)),
+          h('a', { class: 'button quiet', href: `/s/${encodeURIComponent(name)}.svg` }, 'SVG'),
+          h('a', { class: 'button quiet', href: `/s/${encodeURIComponent(name)}.json` }, 'JSON'),
+        ),
+      ),
+      section('History', chart(data, query)),
+      changes(data),
+      pointTable(data),
+    );
+  },
+};

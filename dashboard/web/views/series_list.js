@@ -1,0 +1,92 @@
+// Regression tracking at a glance: one row per question of the standing suite and machine; what needs
+// somebody's eyes stands first.
+import { get } from '../api.js';
+import { spark } from '../charts/spark.js';
+import { h } from '../dom.js';
+import { percent } from '../format.js';
+import { empty, table, time } from '../parts.js';
+
+const against = (row) => (row.ratio && row.level ? row.ratio / row.level - 1 : null);
+
+function standing(row) {
+  const away = against(row);
+  if (away === null) return h('span', { class: 'dim' }, 'nothing measured');
+  const loud = Math.abs(Math.log1p(away)) > 2 * row.noise;
+  const way = !loud ? 'undecided' : away < 0 ? 'worse' : 'better';
+  return h(
+    'span',
+    { class: `effect ${way}` },
+    h('strong', null, loud ? (away < 0 ? '▼ ' : '▲ ') : '~ ', percent(away, 1)),
+  );
+}
+
+function open(row) {
+  if (!row.open_changes) return h('span', { class: 'dim' }, 'none');
+  return h(
+    'span',
+    { class: `badge ${row.last_shift < 0 ? 'verdict-reject' : 'verdict-accept'}` },
+    `${row.open_changes} · ${row.last_shift < 0 ? '▼' : '▲'} ${percent(row.last_shift, 1)}`,
+  );
+}
+
+export default {
+  title: () => 'Trends',
+  cli: () => 'steady track --list --json',
+  every: 10000,
+  load: (params, query, signal) => get('/s.json', signal),
+  draw: (data) =>
+    h(
+      'div',
+      null,
+      h('h1', null, 'Trends'),
+      h(
+        'p',
+        { class: 'dim' },
+        'Each commit’s champions against a frozen reference in the same process: the machine’s own ' +
+          'drift cancels, so a new level is a change of the code.',
+      ),
+      data.rows.length
+        ? table(
+            [
+              {
+                head: 'Series',
+                class: 'wide',
+                cell: (row) => [
+                  h(
+                    'div',
+                    { class: 'claim' },
+                    h('a', { href: `/s/${row.name}` }, row.watch.replace(/^watch-/, '')),
+                  ),
+                  h('div', { class: 'dim small' }, `${row.model} on ${row.host}`),
+                ],
+              },
+              { head: 'Open changes', cell: open },
+              {
+                head: '× reference',
+                number: true,
+                cell: (row) => (row.ratio ? h('strong', null, `${row.ratio.toFixed(2)}×`) : '–'),
+              },
+              { head: 'Against its level', number: true, cell: standing },
+              { head: 'Last 60', cell: (row) => spark(row.recent, row.level) },
+              {
+                head: 'Latest commit',
+                cell: (row) =>
+                  row.latest_commit
+                    ? [
+                        h('code', null, row.latest_commit.slice(0, 10)),
+                        h('div', { class: 'dim small subject' }, row.latest_subject),
+                      ]
+                    : '–',
+              },
+              { head: 'Measured', class: 'dim nowrap', cell: (row) => time(row.latest_at) },
+            ],
+            data.rows,
+            { class: 'verdicts series', label: 'Series', focusable: false },
+          )
+        : empty(
+            'No series yet. ',
+            h('code', null, './steady track --backfill 20'),
+            ' builds and measures the last twenty commits.',
+          ),
+    ),
+};

@@ -1,0 +1,243 @@
+// Attention over the byte cache with AVX-512: scores by VNNI with a lane per position, as a packed
+// matrix product; the weighted sum by VNNI too, each register turned by one byte permutation so
+// that the four bytes of a lane are four positions of one column. Five heads share each load.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/base/avx512.h"
+#include "kernels/base/target.h"
+#include "kernels/mla_attention_q8/op.h"
+
+#define KERNEL_AVX512_VBMI KERNEL_AVX512_VNNI ",avx512vbmi"
+
+namespace steady::mla_vbmi {
+
+constexpr cpu::Features kNeeds = cpu::avx512_vnni | cpu::kAvx512vbmi;
+constexpr int kHeads = 5;                 // that share a pass over the cache
+constexpr std::int64_t kSpan = 8;         // groups of positions per step of the weighted sum
+constexpr std::int64_t kMaxRank = 1024;   // sums live on the stack
+constexpr float kWeightSteps = 65535.0F;  // of a weight, in two bytes
+
+inline bool supports(const MlaQ8Shape& shape) { return shape.kv_rank <= kMaxRank; }
+
+KERNEL_TARGET_BEGIN(KERNEL_AVX512_VBMI)
+
+[[gnu::always_inline]] inline __m512i broadcast4(const std::int8_t* at) {
+    int four;
+    std::memcpy(&four, at, 4);
+    return _mm512_set1_epi32(four);
+}
+
+// Adds q[h] · k over blocks [first, first + n_blocks) of 32 columns to kN heads' sums, a lane per
+// position. q is that of the first head; its heads are n_all blocks apart.
+template <int kN, bool kTwoBytes>
+[[gnu::always_inline]] inline void add_scores(const std::byte* group, const Activation& q,
+                                              std::int64_t head_block, std::int64_t n_all,
+                                              std::int64_t first, std::int64_t n_blocks,
+                                              __m512* sums) {
+    for (std::int64_t b = first; b < first + n_blocks; ++b) {
+        __m512i high[kN];
+        __m512i low[kN];
+        for (int h = 0; h < kN; ++h) high[h] = low[h] = _mm512_setzero_si512();
+        for (int j = 0; j < 8; ++j) {
+            const __m512i k = avx512::load(group + 64 * (8 * b + j));
+            for (int h = 0; h < kN; ++h) {
+                const std::int64_t at = 32 * (head_block + h * n_all + b) + 4 * j;
+                high[h] = _mm512_dpbusd_epi32(high[h], k, broadcast4(q.q8 + at));
+                if constexpr (kTwoBytes) {
+                    low[h] = _mm512_dpbusd_epi32(low[h], k, broadcast4(q.q8_low + at));
+                }
+            }
+        }
+        for (int h = 0; h < kN; ++h) {  // 128 is stored with each byte of the cache
+            const std::int64_t at = head_block + h * n_all + b;
+            const std::int32_t offset = 128 * (kTwoBytes ? q.q16_sum[at] : q.q8_sum[at]);
+            const __m512i both =
+                kTwoBytes ? _mm512_add_epi32(_mm512_slli_epi32(high[h], 8), low[h]) : high[h];
+            const __m512 exact =
+                _mm512_cvtepi32_ps(_mm512_sub_epi32(both, _mm512_set1_epi32(offset)));
+            const float factor = q.q8_scale[at] * (kTwoBytes ? 1.0F / 256.0F : 1.0F);
+            sums[h] = _mm512_fmadd_ps(exact, _mm512_set1_ps(factor), sums[h]);
+        }
+    }
+}
+
+// Scores of sixteen positions for kN heads, into each head's scratch.
+template <int kN, bool kTwoBytes>
+void score_group(const MlaAttentionQ8::Args& args, std::int64_t head, std::int64_t group_index,
+                 std::int64_t padded) {
+    const MlaQ8Shape& shape = args.shape;
+    const std::int64_t n_all = shape.width() / 32;
+    const std::int64_t n_latent = shape.kv_rank / 32;
+    const std::byte* group = args.cache + group_index * mla_q8::group_bytes(shape.width());
+    const float* scales = mla_q8::scales(group, shape.width());
+    __m512 latent[kN];
+    __m512 rotary[kN];
+    for (int h = 0; h < kN; ++h) latent[h] = rotary[h] = _mm512_setzero_ps();
+    add_scores<kN, kTwoBytes>(group, args.q, head * n_all, n_all, 0, n_latent, latent);
+    add_scores<kN, kTwoBytes>(group, args.q, head * n_all, n_all, n_latent, n_all - n_latent,
+                              rotary);
+    const __m512 latent_scale = _mm512_mul_ps(_mm512_loadu_ps(scales), _mm512_set1_ps(args.scale));
+    const __m512 rotary_scale =
+        _mm512_mul_ps(_mm512_loadu_ps(scales + 16), _mm512_set1_ps(args.scale));
+    for (int h = 0; h < kN; ++h) {
+        const __m512 score =
+            _mm512_fmadd_ps(latent[h], latent_scale, _mm512_mul_ps(rotary[h], rotary_scale));
+        _mm512_storeu_ps(args.scratch + (head + h) * padded + 16 * group_index, score);
+    }
+}
+
+[[gnu::always_inline]] inline __mmask16 lanes(std::int64_t left) {
+    return static_cast<__mmask16>(left >= 16 ? 0xFFFF : (1U << left) - 1);
+}
+
+// Scores become weights e^(s − max), those behind the last position zero; returns their sum.
+inline float softmax(float* p, std::int64_t n) {
+    __m512 largest = _mm512_set1_ps(-INFINITY);
+    for (std::int64_t t = 0; t < n; t += 16) {
+        largest = _mm512_mask_max_ps(largest, lanes(n - t), largest, _mm512_loadu_ps(p + t));
+    }
+    const __m512 top = _mm512_set1_ps(_mm512_reduce_max_ps(largest));
+    __m512 sums = _mm512_setzero_ps();
+    for (std::int64_t t = 0; t < n; t += 16) {
+        const __m512 score = _mm512_sub_ps(_mm512_loadu_ps(p + t), top);
+        const __m512 weight = _mm512_maskz_mov_ps(lanes(n - t), avx512::exp(score));
+        sums = _mm512_add_ps(sums, weight);
+        _mm512_storeu_ps(p + t, weight);
+    }
+    return avx512::sum(sums);
+}
+
+// The weights of one head over a span of groups in two bytes each, with the positions' scales
+// folded in; sixteen positions are spread so that lane 4g + i holds positions 4g … 4g + 3.
+struct SpanWeights {
+    alignas(64) std::uint8_t high[kSpan][64];
+    alignas(64) std::uint8_t low[kSpan][64];
+    float step = 0;  // what one step of the two bytes stands for
+};
+
+inline void spread(__m512i steps, std::uint8_t* out) {
+    const __m512i places = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
+    const __m512i bytes = _mm512_castsi128_si512(_mm512_cvtepi32_epi8(steps));
+    _mm512_storeu_si512(out, _mm512_permutexvar_epi32(places, bytes));
+}
+
+inline void weigh_span(const float* p, const std::byte* groups, std::int64_t width,
+                       std::int64_t n_groups, std::int64_t n_positions, SpanWeights& out) {
+    __m512 weights[kSpan];
+    __m512 largest = _mm512_setzero_ps();
+    for (std::int64_t g = 0; g < n_groups; ++g) {
+        const float* scales = mla_q8::scales(groups + g * mla_q8::group_bytes(width), width);
+        const __mmask16 mask = lanes(n_positions - 16 * g);
+        weights[g] = _mm512_maskz_mul_ps(mask, _mm512_loadu_ps(p + 16 * g),
+                                         _mm512_maskz_loadu_ps(mask, scales));
+        largest = _mm512_max_ps(largest, weights[g]);
+    }
+    const float top = _mm512_reduce_max_ps(largest);
+    out.step = top / kWeightSteps;
+    const __m512 factor = _mm512_set1_ps(out.step > 0 ? kWeightSteps / top : 0.0F);
+    const __m512i most = _mm512_set1_epi32(65535);
+    for (std::int64_t g = 0; g < n_groups; ++g) {
+        const __m512i steps =
+            _mm512_min_epi32(_mm512_cvtps_epi32(_mm512_mul_ps(weights[g], factor)), most);
+        spread(_mm512_srli_epi32(steps, 8), out.high[g]);
+        spread(steps, out.low[g]);
+    }
+}
+
+// Adds a span's weighted bytes to the sums [kN][kv_rank / 4] of 16 lanes: lane 4g + i belongs to
+// column 4j + i, and its four g are added at the end.
+template <int kN>
+void add_span(const SpanWeights* weights, const std::byte* groups, std::int64_t width,
+              std::int64_t n_groups, std::int64_t kv_rank, float* sums) {
+    alignas(64) std::int8_t turn[64];
+    for (int lane = 0; lane < 16; ++lane) {
+        for (int k = 0; k < 4; ++k) {
+            turn[4 * lane + k] = static_cast<std::int8_t>(4 * (lane / 4 * 4 + k) + lane % 4);
+        }
+    }
+    const __m512i places = avx512::load(turn);
+    const __m512i top_bit = _mm512_set1_epi8(static_cast<char>(-128));  // +128 back to signed
+    for (std::int64_t j = 0; j < kv_rank / 4; ++j) {
+        __m512i high[kN];
+        __m512i low[kN];
+        for (int h = 0; h < kN; ++h) high[h] = low[h] = _mm512_setzero_si512();
+        for (std::int64_t g = 0; g < n_groups; ++g) {
+            const std::byte* at = groups + g * mla_q8::group_bytes(width) + 64 * j;
+            const __m512i v =
+                _mm512_permutexvar_epi8(places, _mm512_xor_si512(avx512::load(at), top_bit));
+            for (int h = 0; h < kN; ++h) {
+                high[h] = _mm512_dpbusd_epi32(high[h], avx512::load(weights[h].high[g]), v);
+                low[h] = _mm512_dpbusd_epi32(low[h], avx512::load(weights[h].low[g]), v);
+            }
+        }
+        for (int h = 0; h < kN; ++h) {
+            float* sum = sums + h * 4 * kv_rank + 16 * j;
+            const __m512 both = _mm512_fmadd_ps(_mm512_cvtepi32_ps(high[h]), _mm512_set1_ps(256.0F),
+                                                _mm512_cvtepi32_ps(low[h]));
+            const __m512 old = _mm512_loadu_ps(sum);
+            _mm512_storeu_ps(sum, _mm512_fmadd_ps(both, _mm512_set1_ps(weights[h].step), old));
+        }
+    }
+}
+
+// kN neighbouring heads, whose scores are in scratch.
+template <int kN>
+void weighted_sums(const MlaAttentionQ8::Args& args, std::int64_t head, std::int64_t padded) {
+    const MlaQ8Shape& shape = args.shape;
+    const std::int64_t width = shape.width();
+    alignas(64) float sums[kN * 4 * kMaxRank];
+    std::fill(sums, sums + kN * 4 * shape.kv_rank, 0.0F);
+    SpanWeights weights[kN];
+    float totals[kN];
+    for (int h = 0; h < kN; ++h) {
+        totals[h] = softmax(args.scratch + (head + h) * padded, shape.n_positions);
+    }
+    for (std::int64_t first = 0; 16 * first < shape.n_positions; first += kSpan) {
+        const std::int64_t left = shape.n_positions - 16 * first;
+        const std::int64_t n_groups = std::min(kSpan, (left + 15) / 16);
+        const std::byte* groups = args.cache + first * mla_q8::group_bytes(width);
+        for (int h = 0; h < kN; ++h) {
+            weigh_span(args.scratch + (head + h) * padded + 16 * first, groups, width, n_groups,
+                       left, weights[h]);
+        }
+        add_span<kN>(weights, groups, width, n_groups, shape.kv_rank, sums);
+    }
+    for (int h = 0; h < kN; ++h) {
+        const __m128 factor = _mm_set1_ps(1.0F / totals[h]);
+        for (std::int64_t j = 0; j < shape.kv_rank / 4; ++j) {
+            const __m512 sum = _mm512_loadu_ps(sums + h * 4 * shape.kv_rank + 16 * j);
+            const __m256 half =
+                _mm256_add_ps(_mm512_castps512_ps256(sum), _mm512_extractf32x8_ps(sum, 1));
+            const __m128 four =
+                _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+            _mm_storeu_ps(args.out + (head + h) * shape.kv_rank + 4 * j, _mm_mul_ps(four, factor));
+        }
+    }
+}
+
+template <bool kTwoBytes>
+void run(const MlaAttentionQ8::Args& args, Range range) noexcept {
+    const std::int64_t n_groups = (args.shape.n_positions + 15) / 16;
+    const std::int64_t padded = 16 * n_groups;
+    for (std::int64_t g = 0; g < n_groups; ++g) {  // a group stays in the cache for all heads
+        std::int64_t head = range.begin;
+        for (; head + kHeads <= range.end; head += kHeads) {
+            score_group<kHeads, kTwoBytes>(args, head, g, padded);
+        }
+        for (; head < range.end; ++head) score_group<1, kTwoBytes>(args, head, g, padded);
+    }
+    std::int64_t head = range.begin;
+    for (; head + kHeads <= range.end; head += kHeads) weighted_sums<kHeads>(args, head, padded);
+    for (; head < range.end; ++head) weighted_sums<1>(args, head, padded);
+}
+
+KERNEL_TARGET_END
+
+inline VariantOptions<MlaAttentionQ8> options(Input input, MlaAttentionQ8::Run run_heads) {
+    return {.needs = kNeeds, .supports = supports, .input = input, .run = run_heads};
+}
+
+}  // namespace steady::mla_vbmi

@@ -1,0 +1,169 @@
+// The ladder of the ops that read weights: every rung's time and share of the read bandwidth on the
+// op's largest shape of the models, as one Markdown page and one figure. Both are made by this
+// command and never edited.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "engine/protocol/error.h"
+#include "kernels/tool/measure.h"
+#include "kernels/tool/verbs.h"
+
+namespace steady::tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// One op's rungs, slowest first.
+struct Ladder {
+    std::string op, shape;
+    std::vector<Json> rungs;  // rows of bench
+};
+
+std::string largest_shape(const OpInfo& op) {
+    const std::vector<std::string> shapes = op.model_shapes();
+    return *std::max_element(shapes.begin(), shapes.end(), [&](const auto& a, const auto& b) {
+        const Cost x = op.cost(a);
+        const Cost y = op.cost(b);
+        return x.weight_bytes + x.other_bytes < y.weight_bytes + y.other_bytes;
+    });
+}
+
+// Ops with weights and more rungs than the reference, unless one is named.
+bool is_shown(const Options& options, const OpInfo& op) {
+    if (!options.op.empty()) return true;
+    return op.cost(largest_shape(op)).weight_bytes > 0 && variants_of(op.name).size() > 2;
+}
+
+Ladder climb(const Options& options, const OpInfo& op, Team& team, const Bandwidth& read) {
+    Ladder ladder{std::string(op.name), options.shape, {}};
+    if (ladder.shape.empty()) ladder.shape = largest_shape(op);
+    require_shape(op, ladder.shape);
+    std::vector<Row> rows = checked_rows(options, op, {ladder.shape});
+    time_rows(rows, options, team);
+    for (const Row& row : rows) {
+        if (row.refused.empty()) ladder.rungs.push_back(to_json(rows, row, read));
+    }
+    std::stable_sort(ladder.rungs.begin(), ladder.rungs.end(), [](const Json& a, const Json& b) {
+        return a["latency_ns_median"].get<double>() > b["latency_ns_median"].get<double>();
+    });
+    return ladder;
+}
+
+double share(const Json& rung) { return rung["share_of_read_bandwidth"].get<double>(); }
+
+std::string conditions(const Options& options, const Bandwidth& read) {
+    return fmt::format("{}, {} thread(s), weights {}, read bandwidth {:.1f} GB/s ({:.1f} … {:.1f})",
+                       cpu::model_name(), read.threads, options.warm ? "warm" : "cold",
+                       read.gb_per_s, read.gb_per_s_low, read.gb_per_s_high);
+}
+
+std::string markdown(const std::vector<Ladder>& ladders, const std::string& measured_on) {
+    std::string text = fmt::format(
+        "# The ladder\n\nMade by `steady-kernels ladder --out kernels`; do not edit. Measured on: "
+        "{}. GB/s count the bytes of the file's layout; each time is the median of its "
+        "repetitions, ± half their range.\n\n![Share of read bandwidth per rung](ladder.svg)\n",
+        measured_on);
+    for (const Ladder& ladder : ladders) {
+        text += fmt::format(
+            "\n## {}, {}\n\n| rung | µs | ± | GB/s | of read bandwidth | × reference |\n"
+            "| --- | ---: | ---: | ---: | ---: | ---: |\n",
+            ladder.op, ladder.shape);
+        for (const Json& rung : ladder.rungs) {
+            const auto name = rung["variant"].get<std::string>();
+            const double middle = rung["latency_ns_median"];
+            const double range =
+                rung["latency_ns_max"].get<double>() - rung["latency_ns_min"].get<double>();
+            text += fmt::format(
+                "| [{}]({}/{}.cpp) | {:.1f} | {:.1f} % | {:.2f} | {:.0f} % | {:.1f} |\n", name,
+                ladder.op, name, middle / 1000, 50 * range / middle, rung["gb_per_s"].get<double>(),
+                100 * share(rung), rung["times_reference"].get<double>());
+        }
+    }
+    return text;
+}
+
+// Horizontal bars, one group per op, 100 % being the read bandwidth.
+std::string svg(const std::vector<Ladder>& ladders, const std::string& measured_on) {
+    constexpr int kLabel = 270;  // pixels
+    constexpr int kFull = 480;   // of 100 %
+    constexpr int kStep = 20;
+    std::string body;
+    int y = 44;
+    for (const Ladder& ladder : ladders) {
+        body += fmt::format("<text x=\"8\" y=\"{}\" class=\"op\">{} · {}</text>\n", y, ladder.op,
+                            ladder.shape);
+        y += 10;
+        for (const Json& rung : ladder.rungs) {
+            const double width = std::min(share(rung), 1.1) * kFull;
+            body += fmt::format(
+                "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>"
+                "<rect x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"14\"/>"
+                "<text x=\"{:.1f}\" y=\"{}\">{:.0f} %</text>\n",
+                kLabel - 8, y + 12, rung["variant"].get<std::string>(), kLabel, y, width,
+                kLabel + width + 6, y + 12, 100 * share(rung));
+            y += kStep;
+        }
+        y += 26;
+    }
+    const int right = kLabel + kFull;
+    return fmt::format(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" role=\"img\" "
+        "aria-label=\"Share of read bandwidth of each kernel variant\">\n"
+        "<style>text{{font:12px system-ui,sans-serif;fill:#444}}.op{{font-weight:600}}"
+        "rect{{fill:#2f6fb0}}line{{stroke:#999;stroke-dasharray:3 3}}</style>\n"
+        "<rect width=\"100%\" height=\"100%\" style=\"fill:#fff\"/>\n"
+        "<text x=\"8\" y=\"18\">{}</text>\n"
+        "<line x1=\"{}\" y1=\"28\" x2=\"{}\" y2=\"{}\"/>\n{}</svg>\n",
+        right + 90, y, measured_on, right, right, y - 20, body);
+}
+
+void write_file(const std::filesystem::path& path, const std::string& text) {
+    std::ofstream file(path);
+    file << text;
+    file.close();
+    if (file) return;
+    throw Error{
+        fmt::format("--out: '{}' cannot be written; name a folder that exists", path.string())};
+}
+
+}  // namespace
+
+int run_ladder(const Options& options) {
+    const std::filesystem::path folder = options.out;
+    if (!options.out.empty() && !std::filesystem::is_directory(folder)) {
+        throw Error{fmt::format("--out '{}' is not a folder", options.out)};
+    }
+    Team team(options.threads);
+    const Bandwidth read = measure_read_bandwidth(team);
+    std::vector<Ladder> ladders;
+    for (const OpInfo* op : selected_ops(options)) {
+        if (!is_shown(options, *op)) continue;
+        fmt::print(stderr, "{} …\n", op->name);
+        ladders.push_back(climb(options, *op, team, read));
+    }
+    const std::string measured_on = conditions(options, read);
+    if (options.json) {
+        Json all = Json::array();
+        for (const Ladder& ladder : ladders) {
+            all.push_back({{"op", ladder.op}, {"shape", ladder.shape}, {"rungs", ladder.rungs}});
+        }
+        const Json document = {{"measured_on", measured_on},
+                               {"read_gb_per_s", read.gb_per_s},
+                               {"threads", read.threads},
+                               {"ladders", all}};
+        fmt::print("{}\n", document.dump(1));
+    } else if (options.out.empty()) {
+        fmt::print("{}", markdown(ladders, measured_on));
+    }
+    if (!options.out.empty()) {
+        write_file(folder / "ladder.md", markdown(ladders, measured_on));
+        write_file(folder / "ladder.svg", svg(ladders, measured_on));
+    }
+    return kExitOk;
+}
+
+}  // namespace steady::tool

@@ -1,0 +1,138 @@
+// Google Benchmark decides how often a row is called; calls take turns over cold weights.
+#include "kernels/tool/measure.h"
+
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "kernels/base/check.h"
+#include "kernels/tool/cold_weights.h"
+
+namespace steady::tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Collects the repetitions of each benchmark instead of printing them.
+class Collector : public benchmark::BenchmarkReporter {
+public:
+    bool ReportContext(const Context& /*context*/) override { return true; }
+    void ReportRuns(const std::vector<Run>& runs) override {
+        for (const Run& run : runs) {
+            if (run.run_type != Run::RT_Iteration) continue;
+            latency_ns[run.run_name.function_name].push_back(run.GetAdjustedRealTime());
+        }
+    }
+    std::map<std::string, std::vector<double>> latency_ns;
+};
+
+std::string full_name(const Row& row) {
+    return fmt::format("{}/{}/{}", row.op->name, row.variant->name, row.shape);
+}
+
+void time_row(benchmark::State& state, Row& row, const Options& options, Team& team) {
+    const auto trial = row.op->trial(row.shape, options.seed, row.variant->input);
+    ColdWeights weights(*trial, *row.variant, options.warm);
+    row.copies = weights.copies();
+    row.layout_ratio = weights.layout_ratio();
+    for (std::size_t i = 0; i < std::min<std::size_t>(weights.copies(), 4); ++i) {
+        weights.use(i);
+        team.run(*trial, *row.variant, options.cut);
+    }
+    std::size_t call = 4;
+    for (auto unused : state) {
+        (void)unused;
+        weights.use(call++);
+        team.run(*trial, *row.variant, options.cut);
+    }
+}
+
+double reference_ns(const std::vector<Row>& rows, const Row& row) {
+    for (const Row& other : rows) {
+        if (other.op == row.op && other.shape == row.shape && other.variant->name == "reference") {
+            return median(other.latency_ns);
+        }
+    }
+    return 0;
+}
+
+// Where the row stands under the memory roof: the rate at which its arithmetic would run if it read
+// as fast as this machine can.
+Json roofline(const Row& row, const Cost& cost, double bytes, double ns, const Bandwidth& read) {
+    const double intensity = cost.flops / bytes;
+    const double moved = bytes + (row.layout_ratio - 1) * static_cast<double>(cost.weight_bytes);
+    return {{"flop_per_byte", intensity},
+            {"memory_roof_gflop_per_s", intensity * read.gb_per_s},
+            {"gflop_per_s", cost.flops / ns},
+            {"moved_gb_per_s", moved / ns},
+            {"share_of_read_bandwidth", moved / ns / read.gb_per_s}};
+}
+
+}  // namespace
+
+std::vector<Row> checked_rows(const Options& options, const OpInfo& op,
+                              const std::vector<std::string>& shapes) {
+    std::vector<Row> rows;
+    std::vector<const VariantBase*> variants = selected_variants(op, options.variant);
+    if (variants.front()->name != "reference") {
+        variants.insert(variants.begin(), &variant_named(op, "reference"));
+    }
+    for (const std::string& shape : shapes) {
+        for (const VariantBase* variant : variants) {
+            if (cpu::has(variant->needs) && !op.why_not(*variant, shape).empty() &&
+                options.variant.empty()) {
+                continue;
+            }
+            const CheckResult result = check_variant(op, *variant, shape, options.seed);
+            rows.push_back({&op, variant, shape, result.message});
+            if (result.outcome == CheckOutcome::passed) continue;
+            fmt::print(stderr, "not timed: {}: {}\n", full_name(rows.back()), result.message);
+        }
+    }
+    return rows;
+}
+
+void time_rows(std::vector<Row>& rows, const Options& options, Team& team) {
+    for (Row& row : rows) {
+        if (!row.refused.empty()) continue;
+        benchmark::RegisterBenchmark(
+            full_name(row).c_str(),
+            [&](benchmark::State& state) { time_row(state, row, options, team); })
+            ->Repetitions(options.repetitions)
+            ->MinTime(options.seconds)
+            ->UseRealTime();
+    }
+    Collector collector;
+    benchmark::RunSpecifiedBenchmarks(&collector);
+    for (Row& row : rows) row.latency_ns = collector.latency_ns[full_name(row)];
+    benchmark::ClearRegisteredBenchmarks();
+}
+
+Json to_json(const std::vector<Row>& rows, const Row& row, const Bandwidth& read) {
+    Json json = {{"op", row.op->name}, {"variant", row.variant->name}, {"shape", row.shape}};
+    if (!row.refused.empty()) {
+        json["refused"] = row.refused;
+        return json;
+    }
+    const Cost cost = row.op->cost(row.shape);
+    const auto bytes = static_cast<double>(cost.weight_bytes + cost.other_bytes);
+    const auto [low, high] = std::minmax_element(row.latency_ns.begin(), row.latency_ns.end());
+    const double middle = median(row.latency_ns);
+    json["latency_ns_median"] = middle;
+    json["latency_ns_min"] = *low;
+    json["latency_ns_max"] = *high;
+    json["repetitions"] = row.latency_ns.size();
+    json["bytes"] = bytes;
+    json["gb_per_s"] = bytes / middle;
+    json["share_of_read_bandwidth"] = bytes / middle / read.gb_per_s;
+    json["gflop_per_s"] = cost.flops / middle;
+    json["times_reference"] = reference_ns(rows, row) / middle;
+    json["cold_copies"] = row.copies;
+    json["roofline"] = roofline(row, cost, bytes, middle, read);
+    return json;
+}
+
+}  // namespace steady::tool

@@ -1,0 +1,38 @@
+// What the record shows about machines themselves: how often a machine accepted what cannot be true
+// (A against A), whether it found what was planted, and how its attempts ended.
+#pragma once
+
+#include <optional>
+#include <pqxx/pqxx>
+#include <string>
+#include <vector>
+
+namespace steady::page {
+
+// Decided experiments of one self-test file on one machine with one verdict.
+struct AuditRow {
+    std::string host, spec_id, verdict, at;  // at: the latest
+    int n = 0;
+    std::optional<double> effect;  // mean, fraction
+};
+// Files of experiments/selftest: a-against-a, burn-…, gain-….
+std::vector<AuditRow> audits(pqxx::transaction_base& transaction);
+
+struct AttemptRow {
+    std::string experiment, claim, worker, began, ended, how, state;
+    int epoch = 0;
+};
+
+struct WorkerRow {
+    std::string host, seen_at, running, worker, lease_until;
+    std::vector<std::string> tags;
+    bool draining = false;
+    std::string fingerprint;            // JSON object of the latest attempt, or empty
+    int done = 0, ended_otherwise = 0;  // among the latest 200 attempts
+    std::vector<AttemptRow> attempts;   // the latest `limit`
+};
+// All machines that ever took a job, latest seen first; `host` empty: all.
+std::vector<WorkerRow> workers(pqxx::transaction_base& transaction, const std::string& host,
+                               int limit);
+
+}  // namespace steady::page

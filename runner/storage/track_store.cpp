@@ -1,0 +1,250 @@
+// Statements and rows of the series. Judging again replaces what the detector said, never what
+// people said about it.
+#include "runner/storage/track_store.h"
+
+#include <cmath>
+#include <cstdlib>
+
+#include "runner/storage/rows.h"
+
+namespace steady::track {
+namespace {
+
+using Transaction = pqxx::transaction_base;
+using rows::text;
+
+constexpr int kSameWithin = 4;  // points; the detector's shortest segment
+
+#define STEADY_ISO(column) \
+    "to_char(" column " at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')"
+
+constexpr const char* kKnowHost =
+    "insert into steady.host (name) values ($1) on conflict do nothing";
+constexpr const char* kOpen =
+    "insert into steady.series (name, watch, metric, model, claim, host_id, forge) "
+    "select $1, $2, $3, $4, $5, host_id, $7 from steady.host where name = $6 "
+    "on conflict (watch, host_id) do update set metric = excluded.metric, model = excluded.model, "
+    "claim = excluded.claim, forge = excluded.forge returning series_id";
+constexpr const char* kSeries =
+    "select s.series_id, s.name, s.watch, s.metric, s.model, s.claim, h.name, s.forge, s.noise "
+    "from steady.series s join steady.host h using (host_id) ";
+constexpr const char* kAddPoint =
+    "insert into steady.series_point (series_id, commit_sha, subject, committed_at, position, "
+    "exp_id, ratio, low, high, pairs, champion_ns, reference_ns, machine, failed) values ($1, $2, "
+    "$3, $4::timestamptz, $5, (select exp_id from steady.experiment where name = $6), $7, $8, $9, "
+    "$10, $11, $12, $13, $14)";
+constexpr const char* kPoints =
+    "select * from (select p.point_id, p.commit_sha, p.subject, " STEADY_ISO("p.committed_at")
+    ", p.position, p.ratio, p.low, p.high, p.pairs, p.champion_ns, p.reference_ns, p.machine, "
+    "p.failed, " STEADY_ISO("p.measured_at") ", p.level, e.name from steady.series_point p "
+    "left join steady.experiment e using (exp_id) where p.series_id = $1 "
+    "order by p.position desc, p.point_id desc limit $2) latest order by position, point_id";
+constexpr const char* kMeasured =
+    "select distinct commit_sha from steady.series_point where series_id = $1 and failed = ''";
+constexpr const char* kChanges =
+    "select c.change_id, c.commit_sha, c.before_sha, c.shift, c.p, c.cause, "
+    STEADY_ISO("c.found_at") ", c.gone, c.state, c.owner, c.note, " STEADY_ISO("c.triaged_at")
+    ", (select subject from steady.series_point p where p.series_id = c.series_id "
+    "and p.commit_sha = c.commit_sha limit 1) "
+    "from steady.series_change c where c.series_id = $1 order by c.change_id desc limit 500";
+constexpr const char* kLevel = "update steady.series_point set level = $2 where point_id = $1";
+constexpr const char* kNoise = "update steady.series set noise = $2 where series_id = $1";
+constexpr const char* kAllGone =
+    "update steady.series_change set gone = true where series_id = $1 and not gone";
+constexpr const char* kStill =
+    "update steady.series_change set gone = false, commit_sha = $2, before_sha = $3, shift = $4, "
+    "p = $5, cause = $6 where change_id = $1";
+constexpr const char* kAddChange =
+    "insert into steady.series_change (series_id, commit_sha, before_sha, shift, p, cause) "
+    "values ($1, $2, $3, $4, $5, $6)";
+constexpr const char* kList =
+    "select s.name, count(*) filter (where p.failed = ''), count(*) filter (where p.failed <> ''), "
+    "(select count(*) from steady.series_change c where c.series_id = s.series_id and not c.gone "
+    "and c.state in ('new', 'confirmed')), (select c.shift from steady.series_change c "
+    "where c.series_id = s.series_id and not c.gone order by c.change_id desc limit 1) "
+    "from steady.series s left join steady.series_point p using (series_id) "
+    "group by s.series_id, s.name order by 4 desc, s.name limit 200";
+constexpr const char* kTriage =
+    "select steady.triage(change_id, $3, $4, $5) from steady.series_change "
+    "join steady.series using (series_id) where name = $1 and change_id = $2";
+
+#undef STEADY_ISO
+
+std::optional<double> number(const pqxx::field& field) {
+    if (field.is_null()) return std::nullopt;
+    return field.as<double>();
+}
+
+Series series_of(const pqxx::row& row) {
+    Series out;
+    out.id = row[0].as<std::int64_t>();
+    out.name = text(row[1]);
+    out.watch = text(row[2]);
+    out.metric = text(row[3]);
+    out.model = text(row[4]);
+    out.claim = text(row[5]);
+    out.host = text(row[6]);
+    out.forge = text(row[7]);
+    out.noise = row[8].as<double>();
+    return out;
+}
+
+// Place of a commit among the judged points: its first point there.
+std::optional<std::size_t> place_of(const std::vector<StoredPoint>& points,
+                                    const std::string& commit) {
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        if (points[i].point.commit == commit) return i;
+    }
+    return std::nullopt;
+}
+
+const Change* same_change(const std::vector<Change>& known, const std::vector<StoredPoint>& points,
+                          const TrackChange& found) {
+    for (const Change& one : known) {
+        if (one.change.shift * found.shift <= 0) continue;
+        const auto place = place_of(points, one.change.commit);
+        if (place && std::llabs(static_cast<long long>(*place) -
+                                static_cast<long long>(found.index)) <= kSameWithin) {
+            return &one;
+        }
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+Series open_series(Transaction& transaction, const Series& wanted) {
+    Series out = wanted;
+    transaction.exec_params(kKnowHost, wanted.host);  // when nothing ran there yet
+    out.id = transaction
+                 .exec_params1(kOpen, wanted.name, wanted.watch, wanted.metric, wanted.model,
+                               wanted.claim, wanted.host, wanted.forge)[0]
+                 .as<std::int64_t>();
+    return out;
+}
+
+void add_point(Transaction& transaction, std::int64_t series, const StoredPoint& stored) {
+    const TrackPoint& point = stored.point;
+    const bool good = stored.failed.empty();
+    const std::optional<double> none;
+    transaction.exec_params(
+        kAddPoint, series, point.commit, point.subject, point.date, stored.position,
+        point.experiment, good ? std::optional(point.ratio) : none,
+        good ? point.interval.low : none, good ? point.interval.high : none, point.pairs,
+        point.champion_ns, point.reference_ns, point.machine, stored.failed);
+}
+
+std::vector<StoredPoint> points(Transaction& transaction, std::int64_t series, int limit) {
+    std::vector<StoredPoint> out;
+    for (const auto& row : transaction.exec_params(kPoints, series, limit)) {
+        StoredPoint one;
+        one.id = row[0].as<std::int64_t>();
+        one.point.commit = text(row[1]);
+        one.point.subject = text(row[2]);
+        one.point.date = text(row[3]);
+        one.position = row[4].as<int>();
+        one.point.ratio = number(row[5]).value_or(0);
+        one.point.interval = {number(row[6]), number(row[7])};
+        one.point.pairs = row[8].as<int>();
+        one.point.champion_ns = row[9].as<double>();
+        one.point.reference_ns = row[10].as<double>();
+        one.point.machine = text(row[11]);
+        one.failed = text(row[12]);
+        one.measured_at = text(row[13]);
+        one.level = number(row[14]);
+        one.point.experiment = text(row[15]);
+        out.push_back(std::move(one));
+    }
+    return out;
+}
+
+std::vector<std::string> measured_commits(Transaction& transaction, std::int64_t series) {
+    std::vector<std::string> out;
+    for (const auto& row : transaction.exec_params(kMeasured, series)) out.push_back(text(row[0]));
+    return out;
+}
+
+std::vector<TrackChange> keep_judgement(Transaction& transaction, std::int64_t series,
+                                        const std::vector<StoredPoint>& points,
+                                        const TrackJudgement& judged) {
+    const std::vector<Change> known = changes(transaction, series);
+    for (std::size_t i = 0; i < points.size() && i < judged.level.size(); ++i) {
+        if (points[i].level != judged.level[i]) {
+            transaction.exec_params(kLevel, points[i].id, judged.level[i]);
+        }
+    }
+    transaction.exec_params(kNoise, series, judged.noise);
+    transaction.exec_params(kAllGone, series);
+    std::vector<TrackChange> fresh;
+    for (const TrackChange& found : judged.changes) {
+        if (const Change* old = same_change(known, points, found)) {
+            transaction.exec_params(kStill, old->id, found.commit, found.before, found.shift,
+                                    found.p, found.cause);
+        } else {
+            transaction.exec_params(kAddChange, series, found.commit, found.before, found.shift,
+                                    found.p, found.cause);
+            fresh.push_back(found);
+        }
+    }
+    return fresh;
+}
+
+std::vector<Change> changes(Transaction& transaction, std::int64_t series) {
+    std::vector<Change> out;
+    for (const auto& row : transaction.exec_params(kChanges, series)) {
+        Change one;
+        one.id = row[0].as<std::int64_t>();
+        one.change.commit = text(row[1]);
+        one.change.before = text(row[2]);
+        one.change.shift = row[3].as<double>();
+        one.change.p = row[4].as<double>();
+        one.change.cause = text(row[5]);
+        one.found_at = text(row[6]);
+        one.gone = row[7].as<bool>();
+        one.state = text(row[8]);
+        one.owner = text(row[9]);
+        one.note = text(row[10]);
+        one.triaged_at = text(row[11]);
+        one.subject = text(row[12]);
+        out.push_back(std::move(one));
+    }
+    return out;
+}
+
+std::vector<SeriesRow> list_series(Transaction& transaction) {
+    std::vector<SeriesRow> out;
+    for (const auto& row : transaction.exec(kList)) {
+        SeriesRow one;
+        one.series = *find_series(transaction, text(row[0]));
+        one.points = row[1].as<int>();
+        one.failed = row[2].as<int>();
+        one.open_changes = row[3].as<int>();
+        one.last_shift = number(row[4]).value_or(0);
+        for (const StoredPoint& stored : points(transaction, one.series.id, 60)) {
+            if (!stored.failed.empty()) continue;
+            one.recent.push_back(stored.point.ratio);
+            one.ratio = stored.point.ratio;
+            one.level = stored.level;
+            one.latest_commit = stored.point.commit;
+            one.latest_subject = stored.point.subject;
+            one.latest_at = stored.measured_at;
+        }
+        out.push_back(std::move(one));
+    }
+    return out;
+}
+
+std::optional<Series> find_series(Transaction& transaction, const std::string& name) {
+    static const std::string statement = std::string(kSeries) + "where s.name = $1";
+    const auto found = transaction.exec_params(statement, name);
+    if (found.empty()) return std::nullopt;
+    return series_of(found[0]);
+}
+
+std::string triage(Transaction& transaction, const std::string& series, std::int64_t change,
+                   const std::string& state, const std::string& owner, const std::string& note) {
+    const auto done = transaction.exec_params(kTriage, series, change, state, owner, note);
+    return done.empty() ? "" : text(done[0][0]);
+}
+
+}  // namespace steady::track
