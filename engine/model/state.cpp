@@ -29,7 +29,8 @@ State make_state(const Config& c, std::int64_t context) {
     s.q_absorbed.resize(size(c.n_heads * c.kv_rank));
     s.q_latent.resize(size(c.n_heads * std::max(c.latent_size(), c.n_value + c.head_size())));
     s.k_nope.resize(size(c.n_heads * c.n_nope));
-    s.scores.resize(size(c.n_heads * context));
+    s.q_rows.resize(c.n_heads * c.latent_size());
+    s.scores.resize(size(c.n_heads * ((context + 15) / 16 * 16)));
     s.attended.resize(c.n_heads * c.kv_rank);
     s.values.resize(c.n_heads * c.n_value);
     s.attn_out.resize(size(c.dim));
@@ -70,8 +71,8 @@ std::int64_t state_bytes(const State& s) {
                           &s.ffn_out,     &s.logits,    &s.rope_cos,   &s.rope_sin}) {
         bytes += v->size() * sizeof(float);
     }
-    for (const auto* v :
-         {&s.h, &s.q_a, &s.c, &s.q_nope, &s.attended, &s.values, &s.hidden, &s.expert_hidden}) {
+    for (const auto* v : {&s.h, &s.q_a, &s.c, &s.q_nope, &s.q_rows, &s.attended, &s.values,
+                          &s.hidden, &s.expert_hidden}) {
         bytes += v->f32.size() * sizeof(float) + 2 * v->q8.size() + v->scale.size() * 12;
     }
     return static_cast<std::int64_t>(bytes);

@@ -36,8 +36,9 @@ struct State {
     QuantizedVector q_nope;         // [heads][n_nope]
     std::vector<float> q_absorbed;  // [heads][kv_rank]
     std::vector<float> q_latent;  // [heads][kv_rank + n_rot], or full: [heads][n_value + head_size]
+    QuantizedVector q_rows;       // [heads][kv_rank + n_rot], byte cache
     std::vector<float> k_nope;    // [heads][n_nope], materialised step
-    std::vector<float> scores;    // [heads][context]
+    std::vector<float> scores;    // [heads][context rounded up to 16]
     QuantizedVector attended;     // [heads][kv_rank]
     QuantizedVector values;       // [heads][n_value]
     std::vector<float> attn_out;  // [dim]

@@ -32,7 +32,9 @@ struct MlaAlternative {
     bool full_cache;  // keys and values per head in place of the latent
 };
 
-std::span<const MoeAlternative> moe_alternatives();  // "fused", "unfused"
-std::span<const MlaAlternative> mla_alternatives();  // "absorbed", "materialised"
+// fused, joined, indexed, indexed_gate_up, unfused
+std::span<const MoeAlternative> moe_alternatives();
+// absorbed, heads, heads_q8, materialised
+std::span<const MlaAlternative> mla_alternatives();
 
 }  // namespace steady

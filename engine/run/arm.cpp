@@ -4,26 +4,14 @@
 #include <fmt/core.h>
 
 #include <utility>
-#include <variant>
 
 namespace steady {
 namespace {
 
-constexpr std::size_t kMaxProducts = 4;  // in one launch, as the pool allows per stage
-
-// A product with the op that its weight type selects.
-template <class Op>
-struct Bound {
-    using OpType = Op;
-    typename Op::Args args;
-    OpTask<Op> task;
-};
-using AnyBound =
-    std::variant<std::monostate, Bound<Q4_0Matvec>, Bound<Q5_KMatvec>, Bound<Q6_KMatvec>,
-                 Bound<Q8_0Matvec>, Bound<F32Matvec>, Bound<OtherMatvec>>;
+constexpr std::size_t kMaxProducts = ThreadPool::kMaxJobs;  // in one launch
 
 template <class Op>
-Job bind(const Arm& arm, const Product& product, AnyBound& slot) {
+Job bind(const Arm& arm, const Product& product, BoundProduct& slot) {
     auto& bound = slot.emplace<Bound<Op>>();
     const Matrix& m = *product.m;
     if constexpr (std::is_same_v<Op, OtherMatvec>) bound.args.shape.type = m.type;
@@ -37,7 +25,28 @@ Job bind(const Arm& arm, const Product& product, AnyBound& slot) {
     return bound.task.job();
 }
 
-Job bind_by_type(const Arm& arm, const Product& product, AnyBound& slot) {
+void multiply_some(Arm& arm, std::span<const Product> products) {
+    const std::int64_t begin = arm.timed ? now_ns() : 0;
+    std::array<BoundProduct, kMaxProducts> slots;
+    std::array<Job, kMaxProducts> jobs;
+    for (std::size_t i = 0; i < products.size(); ++i) {
+        jobs[i] = bind_product(arm, products[i], slots[i]);
+    }
+    const Stage stage{jobs.data(), products.size()};
+    arm.pool.launch({&stage, 1});
+    // Time of a common launch is shared out by the bytes that each product read.
+    const std::int64_t ns = arm.timed ? now_ns() - begin : 0;
+    std::int64_t all = 1;
+    const auto used = std::span(slots).first(products.size());
+    for (const BoundProduct& slot : used) all += weight_bytes(slot);
+    for (const BoundProduct& slot : used) {
+        count_product(arm, slot, arm.timed ? ns * weight_bytes(slot) / all : 0);
+    }
+}
+
+}  // namespace
+
+Job bind_product(const Arm& arm, const Product& product, BoundProduct& slot) {
     switch (product.m->type) {
         case Type::q4_0:
             return bind<Q4_0Matvec>(arm, product, slot);
@@ -54,7 +63,7 @@ Job bind_by_type(const Arm& arm, const Product& product, AnyBound& slot) {
     }
 }
 
-std::int64_t weight_bytes(const AnyBound& slot) {
+std::int64_t weight_bytes(const BoundProduct& slot) {
     return std::visit(
         [](const auto& bound) -> std::int64_t {
             using B = std::decay_t<decltype(bound)>;
@@ -67,7 +76,7 @@ std::int64_t weight_bytes(const AnyBound& slot) {
         slot);
 }
 
-void count_bound(Arm& arm, const AnyBound& slot, std::int64_t ns) {
+void count_product(Arm& arm, const BoundProduct& slot, std::int64_t ns) {
     std::visit(
         [&](const auto& bound) {
             using B = std::decay_t<decltype(bound)>;
@@ -77,26 +86,6 @@ void count_bound(Arm& arm, const AnyBound& slot, std::int64_t ns) {
         },
         slot);
 }
-
-void multiply_some(Arm& arm, std::span<const Product> products) {
-    const std::int64_t begin = arm.timed ? now_ns() : 0;
-    std::array<AnyBound, kMaxProducts> slots;
-    std::array<Job, kMaxProducts> jobs;
-    for (std::size_t i = 0; i < products.size(); ++i) {
-        jobs[i] = bind_by_type(arm, products[i], slots[i]);
-    }
-    const Stage stage{jobs.data(), products.size()};
-    arm.pool.launch({&stage, 1});
-    // Time of a common launch is shared out by the bytes that each product read.
-    const std::int64_t ns = arm.timed ? now_ns() - begin : 0;
-    std::int64_t all = 1;
-    for (const AnyBound& slot : slots) all += weight_bytes(slot);
-    for (const AnyBound& slot : slots) {
-        count_bound(arm, slot, arm.timed ? ns * weight_bytes(slot) / all : 0);
-    }
-}
-
-}  // namespace
 
 Arm::Arm(const Config& model_config, ArmOptions arm_options, KernelPlan arm_plan,
          Weights arm_weights, std::int64_t context)

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string_view>
+#include <variant>
 
 #include "engine/model/kv_cache.h"
 #include "engine/model/state.h"
@@ -116,6 +117,23 @@ struct Product {
     float* y = nullptr;       // [groups * rows]
     std::int64_t group = -1;  // ≥ 0: only this group of the matrix (one expert)
 };
+
+// A product with the op that its weight type selects: what a step needs to put it into a launch of
+// its own making.
+template <class Op>
+struct Bound {
+    using OpType = Op;
+    typename Op::Args args;
+    OpTask<Op> task;
+};
+using BoundProduct =
+    std::variant<std::monostate, Bound<Q4_0Matvec>, Bound<Q5_KMatvec>, Bound<Q6_KMatvec>,
+                 Bound<Q8_0Matvec>, Bound<F32Matvec>, Bound<OtherMatvec>>;
+
+// The product's job; both arguments outlive the launch.
+Job bind_product(const Arm& arm, const Product& product, BoundProduct& slot);
+std::int64_t weight_bytes(const BoundProduct& slot);  // 0 for an empty slot
+void count_product(Arm& arm, const BoundProduct& slot, std::int64_t ns);
 
 // Independent products in one launch; each goes to its weight type's op.
 void multiply(Arm& arm, std::span<const Product> products);

@@ -15,6 +15,7 @@
 #include "kernels/dequantize_row/op.h"
 #include "kernels/f32_matvec/op.h"
 #include "kernels/mla_attention/op.h"
+#include "kernels/mla_attention_q8/op.h"
 #include "kernels/moe_router/op.h"
 #include "kernels/other_matvec/op.h"
 #include "kernels/q4_0_experts/op.h"
@@ -40,7 +41,7 @@ struct OpList {
 // Every op that the forward calls.
 using EngineOps = OpList<Q4_0Matvec, Q5_KMatvec, Q6_KMatvec, Q8_0Matvec, F32Matvec, OtherMatvec,
                          Q4_0Experts, QuantizeQ8, QuantizeQ16, DequantizeRow, RmsNorm, Rope, Swiglu,
-                         Add, MlaAttention, MoeRouter>;
+                         Add, MlaAttention, MlaAttentionQ8, MoeRouter>;
 
 enum class Reason { flag, champion, reference };
 std::string_view reason_name(Reason reason);

@@ -27,6 +27,24 @@ double parse_share(const std::string& name, const std::string& text) {
     return value / 100;
 }
 
+// "dynamic:16": so many pieces per thread. Eight is what "dynamic" means, and has one spelling.
+void parse_cut(ThreadOptions& threads, const std::string& text) {
+    constexpr std::string_view kPrefix = "dynamic:";
+    threads.cut = text == "static" ? Cut::fixed : Cut::dynamic;
+    threads.pieces_per_thread = kPiecesPerThread;
+    if (text == "static" || text == "dynamic") return;
+    int pieces = 0;
+    const char* last = text.data() + text.size();
+    const char* first = text.rfind(kPrefix, 0) == 0 ? text.data() + kPrefix.size() : last;
+    const auto [end, problem] = std::from_chars(first, last, pieces);
+    if (problem != std::errc() || end != last || pieces < 1 || pieces > 64 ||
+        pieces == kPiecesPerThread) {
+        reject("cut", text,
+               "static, dynamic (8 pieces per thread), or dynamic:N with another N from 1 to 64");
+    }
+    threads.pieces_per_thread = pieces;
+}
+
 }  // namespace
 
 void set_engine_flag(ArmOptions& options, const std::string& name, const std::string& value) {
@@ -34,8 +52,7 @@ void set_engine_flag(ArmOptions& options, const std::string& name, const std::st
         if (value != "spin" && value != "sleep") reject(name, value, "spin or sleep");
         options.threads.wait = value == "spin" ? Wait::spin : Wait::sleep;
     } else if (name == "cut") {
-        if (value != "static" && value != "dynamic") reject(name, value, "static or dynamic");
-        options.threads.cut = value == "static" ? Cut::fixed : Cut::dynamic;
+        parse_cut(options.threads, value);
     } else if (name == "pin") {
         if (value != "on" && value != "off") reject(name, value, "on or off");
         options.threads.pin = value == "on";
@@ -51,7 +68,7 @@ void set_engine_flag(ArmOptions& options, const std::string& name, const std::st
 
 std::map<std::string, std::string> engine_flags(const ArmOptions& options) {
     return {{"wait", std::string(wait_name(options.threads.wait))},
-            {"cut", std::string(cut_name(options.threads.cut))},
+            {"cut", cut_name(options.threads)},
             {"pin", options.threads.pin ? "on" : "off"},
             {"burn", fmt::format("{:g}%", options.burn * 100)},
             {"tag", options.tag}};

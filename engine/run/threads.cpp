@@ -18,7 +18,6 @@ namespace {
 
 constexpr int kSpinsBeforeYield = 1 << 11;
 constexpr int kSpinsBeforeSleep = 1 << 12;
-constexpr std::int64_t kPiecesPerThread = 8;  // of a dynamic cut
 
 void relax() noexcept { __builtin_ia32_pause(); }
 
@@ -31,9 +30,9 @@ Range even_part(const Job& job, int part, int parts) {
     return {begin, end, job.phase};
 }
 
-std::int64_t dynamic_piece(const Job& job, int threads) {
+std::int64_t dynamic_piece(const Job& job, const ThreadOptions& options) {
     if (job.granule >= job.rows) return job.rows;
-    const std::int64_t wanted = job.rows / (kPiecesPerThread * threads);
+    const std::int64_t wanted = job.rows / (options.pieces_per_thread * options.threads);
     return std::max<std::int64_t>(wanted / job.granule, 1) * job.granule;
 }
 
@@ -62,7 +61,12 @@ int usable_cpus() {
 }
 
 std::string_view wait_name(Wait wait) { return wait == Wait::spin ? "spin" : "sleep"; }
-std::string_view cut_name(Cut cut) { return cut == Cut::fixed ? "static" : "dynamic"; }
+std::string cut_name(const ThreadOptions& options) {
+    if (options.cut == Cut::fixed) return "static";
+    return options.pieces_per_thread == kPiecesPerThread
+               ? "dynamic"
+               : fmt::format("dynamic:{}", options.pieces_per_thread);
+}
 
 ThreadPool::ThreadPool(ThreadOptions options) : options_(options) {
     if (options_.threads < 1 || options_.threads > 1024) {
@@ -104,8 +108,11 @@ void ThreadPool::launch(std::span<const Stage> stages) noexcept {
     counters_.barriers += static_cast<std::int64_t>(stages.size());
     stages_ = stages;
     if (options_.cut == Cut::dynamic) {
-        for (auto& stage : next_row_) {
-            for (auto& row : stage) row.store(0, std::memory_order_relaxed);
+        for (std::size_t i = 0; i < std::min<std::size_t>(stages.size(), kMaxStages); ++i) {
+            const std::size_t jobs = std::min<std::size_t>(stages[i].size(), kMaxJobs);
+            for (std::size_t j = 0; j < jobs; ++j) {
+                next_row_[i][j].store(0, std::memory_order_relaxed);
+            }
         }
     }
     if (workers_.empty()) return run_stages(0);
@@ -132,7 +139,7 @@ void ThreadPool::run_stage(int stage, int thread) noexcept {
             if (rows.begin < rows.end) job.run(job.args, rows);
             continue;
         }
-        const std::int64_t piece = dynamic_piece(job, options_.threads);
+        const std::int64_t piece = dynamic_piece(job, options_);
         std::atomic<std::int64_t>& next = next_row_[static_cast<std::size_t>(stage)][j];
         for (;;) {
             const std::int64_t begin = next.fetch_add(piece, std::memory_order_relaxed);

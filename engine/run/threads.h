@@ -21,12 +21,14 @@ namespace steady {
 enum class Wait { spin, sleep };
 // Rows are cut once, evenly, or handed out piece by piece to whoever is free.
 enum class Cut { fixed, dynamic };
+constexpr int kPiecesPerThread = 8;  // of a dynamic cut, unless the options say otherwise
 
 struct ThreadOptions {
     int threads = 1;
     Wait wait = Wait::spin;
     Cut cut = Cut::fixed;
-    bool pin = false;  // thread i to the i-th CPU this process may use
+    int pieces_per_thread = kPiecesPerThread;  // dynamic cut only
+    bool pin = false;                          // thread i to the i-th CPU this process may use
 };
 
 // Work of one kernel: rows [0, rows), to be cut at multiples of granule (kWhole: never cut).
@@ -68,10 +70,10 @@ public:
     LaunchCounters& counters() { return counters_; }
     void time_barriers(bool on) { time_barriers_ = on; }
 
-private:
     static constexpr int kMaxStages = 8;
-    static constexpr int kMaxJobs = 4;  // per stage, with a dynamic cut
+    static constexpr int kMaxJobs = 16;  // per stage; beyond either, a dynamic cut is a static one
 
+private:
     void work(int thread) noexcept;
     void run_stages(int thread) noexcept;
     void run_stage(int stage, int thread) noexcept;
@@ -97,6 +99,6 @@ private:
 int usable_cpus();
 
 std::string_view wait_name(Wait wait);
-std::string_view cut_name(Cut cut);
+std::string cut_name(const ThreadOptions& options);  // "static", "dynamic", "dynamic:16"
 
 }  // namespace steady

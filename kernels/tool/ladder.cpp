@@ -118,7 +118,7 @@ std::string svg(const std::vector<Ladder>& ladders, const std::string& measured_
         "<rect width=\"100%\" height=\"100%\" style=\"fill:#fff\"/>\n"
         "<text x=\"8\" y=\"18\">{}</text>\n"
         "<line x1=\"{}\" y1=\"28\" x2=\"{}\" y2=\"{}\"/>\n{}</svg>\n",
-        right + 90, y, measured_on, right, right, y - 20, body);
+        right + 110, y, measured_on, right, right, y - 20, body);
 }
 
 void write_file(const std::filesystem::path& path, const std::string& text) {

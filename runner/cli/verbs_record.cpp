@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "engine/protocol/error.h"
 #include "runner/cli/records.h"
@@ -70,6 +71,15 @@ std::vector<Record> decided_records(Store& store) {
 
 int check_journal(const Arguments& arguments, Store& store) {
     nlohmann::json problems = nlohmann::json::array();
+    std::set<std::string> unknown;  // entries on disk, until their record is found
+    const std::string folder = project_root() + "/journal";
+    if (fs::exists(folder)) {
+        for (const auto& file : fs::directory_iterator(folder)) {
+            const std::string name = file.path().filename().string();
+            if (name.size() > 11 && name[4] == '-' && name.ends_with(".md"))
+                unknown.insert("journal/" + name);
+        }
+    }
     int checked = 0;
     for (const Record& record : decided_records(store)) {
         if (record.journal_path.empty()) continue;
@@ -77,6 +87,7 @@ int check_journal(const Arguments& arguments, Store& store) {
         if (!fs::exists(path)) continue;                        // another checkout's entry
         if (!missing_samples(store, record).empty()) continue;  // the file is all that is left
         ++checked;
+        unknown.erase(record.journal_path);
         for (const std::string& difference : check_entry(read_file(path), record)) {
             problems.push_back({{"file", record.journal_path}, {"difference", difference}});
         }
@@ -86,7 +97,12 @@ int check_journal(const Arguments& arguments, Store& store) {
         text += fmt::format("\n{}: {}", problem["file"].get<std::string>(),
                             problem["difference"].get<std::string>());
     }
-    print(arguments, {{"checked", checked}, {"problems", problems}}, text);
+    for (const std::string& path : unknown) {
+        text +=
+            fmt::format("\n{}: its record is not in this store; `steady import` it to check", path);
+    }
+    print(arguments, {{"checked", checked}, {"problems", problems}, {"without_record", unknown}},
+          text);
     return problems.empty() ? kExitOk : kExitInternal;
 }
 

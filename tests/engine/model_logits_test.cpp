@@ -88,7 +88,7 @@ TEST_P(TinyModel, ThreadsAndCutsChangeNoBit) {
                 options.threads.wait = threads == 3 ? Wait::sleep : Wait::spin;
                 auto other = model.make_arms({options}, 64);
                 EXPECT_EQ(copy(feed(*other[0], tokens)), expected)
-                    << threads << " threads, " << cut_name(cut);
+                    << threads << " threads, " << cut_name(options.threads);
             }
         }
     }

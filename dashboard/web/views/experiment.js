@@ -1,25 +1,22 @@
 // One experiment: the answer in one line, then what it rests on, in the order in which a doubter asks.
 import { get, getText, post, token } from '../api.js';
-import { go } from '../app.js';
 import { commonScale, intervalBar } from '../charts/interval_bar.js';
 import { figure } from '../charts/figure.js';
 import { h } from '../dom.js';
 import { count, duration, interval, minute, nanoseconds, percent, words } from '../format.js';
 import {
   badge,
-  command,
   copyButton,
   effect,
   empty,
-  experimentLink,
   facts,
   folded,
   progressBar,
   section,
   table,
-  time,
 } from '../parts.js';
 import { profileSection } from './experiment_profile.js';
+import { attempts, environment, repeat } from './experiment_record.js';
 
 const LEVELS = ['correctness', 'micro', 'block', 'model'];
 const STOPS = {
@@ -361,121 +358,6 @@ function checks(data) {
     calm.length
       ? folded(`${calm.length} checks without remark`, h('ul', { class: 'checks' }, calm.map(row)))
       : null,
-  );
-}
-
-function environment(data) {
-  const known = data.environment.facts;
-  const first = ['cpu_model', 'cpus', 'kernel', 'governor', 'steady_revision'];
-  const rest = Object.entries(known).filter(([key]) => !first.includes(key));
-  if (!Object.keys(known).length) return null;
-  return section(
-    'Environment',
-    facts(first.map((key) => [words(key), known[key] ?? ''])),
-    data.environment.changed.length
-      ? [
-          h('p', { class: 'note' }, 'Changed between attempts:'),
-          table(
-            [
-              { head: 'Fact', cell: (row) => row.key },
-              { head: 'First attempt', cell: (row) => row.a ?? '–' },
-              { head: 'Last attempt', cell: (row) => row.b ?? '–' },
-            ],
-            data.environment.changed,
-            { label: 'Changes of environment' },
-          ),
-        ]
-      : null,
-    rest.length
-      ? folded(`${rest.length} more facts`, facts(rest.map(([key, value]) => [words(key), value])))
-      : null,
-  );
-}
-
-function attempts(data) {
-  const earlier = data.earlier ?? [];
-  return section(
-    'Attempts',
-    data.attempts.length === 1
-      ? h(
-          'p',
-          null,
-          'One, on ',
-          data.attempts[0].host,
-          ', began ',
-          time(data.attempts[0].began),
-          `: ${data.attempts[0].how || 'running'}.`,
-        )
-      : null,
-    data.attempts.length > 1
-      ? table(
-          [
-            { head: 'No', cell: (row) => row.epoch },
-            { head: 'Machine', cell: (row) => row.host },
-            { head: 'Began', class: 'dim', cell: (row) => time(row.began) },
-            { head: 'Ended', class: 'dim', cell: (row) => (row.ended ? time(row.ended) : '–') },
-            { head: 'How', cell: (row) => row.how || 'running' },
-          ],
-          data.attempts,
-          { label: 'Attempts in order' },
-        )
-      : null,
-    data.attempts.length ? null : empty('Not begun.'),
-    earlier.length
-      ? h(
-          'p',
-          null,
-          'Asked before: ',
-          earlier.map((id, i) => [
-            i ? ', ' : '',
-            experimentLink(id),
-            ' (',
-            h('a', { href: `/compare/${id}...${data.id}` }, 'compare'),
-            ')',
-          ]),
-        )
-      : h('p', { class: 'dim' }, 'This question was not asked before.'),
-    data.spec.retry_if ? h('p', null, 'Worth another try when ', data.spec.retry_if, '.') : null,
-    compareForm(data),
-  );
-}
-
-function compareForm(data) {
-  const other = h('input', {
-    id: 'compare-with',
-    placeholder: 'an id, or the name in its file',
-    autocomplete: 'off',
-    required: true,
-  });
-  return h(
-    'form',
-    {
-      class: 'filters',
-      onsubmit: (event) => {
-        event.preventDefault();
-        go(`/compare/${encodeURIComponent(other.value.trim())}...${data.id}`);
-      },
-    },
-    h('label', { class: 'grow' }, h('span', null, 'Compare with'), other),
-    h('button', { type: 'submit' }, 'Compare'),
-  );
-}
-
-function repeat(data) {
-  return section(
-    'Repeat',
-    command(`steady rerun ${data.id}`),
-    command(`steady show ${data.id} --pairs`),
-    command(`steady decide ${data.id}`),
-    facts(
-      [
-        ['Specification', h('code', { class: 'hash' }, data.spec_sha256)],
-        ['Seed', h('code', null, data.seed)],
-        ['Engine', h('code', { class: 'hash' }, data.environment.facts.engine_sha256 ?? '')],
-        ['Model', h('code', { class: 'hash' }, data.environment.facts.model_sha256 ?? '')],
-      ].filter(([, node]) => node.textContent),
-    ),
-    folded('The experiment file', h('pre', { tabindex: '0' }, JSON.stringify(data.spec, null, 2))),
   );
 }
 

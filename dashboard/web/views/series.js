@@ -143,7 +143,10 @@ function chart(data, query) {
       id: 'history',
       tabindex: '0',
       role: 'img',
-      'aria-label': `${points.length} measured commits from ${points[0].ratio.toFixed(2)} to ${points.at(-1).ratio.toFixed(2)} times the reference, ${marks.length} changes of level. Arrow keys move from commit to commit.`,
+      'aria-label':
+        `${points.length} measured commits from ${points[0].ratio.toFixed(2)} to ` +
+        `${points.at(-1).ratio.toFixed(2)} times the reference, ${marks.length} changes of level. ` +
+        'Arrow keys move from commit to commit.',
       onkeydown: (event) => {
         if (!(event.key in step)) return;
         event.preventDefault();

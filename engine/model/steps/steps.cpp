@@ -10,8 +10,14 @@
 namespace steady {
 namespace {
 
-constexpr MoeAlternative kMoe[] = {{"fused", moe_fused, true}, {"unfused", moe_unfused, false}};
+constexpr MoeAlternative kMoe[] = {{"fused", moe_fused, true},
+                                   {"joined", moe_joined, true},
+                                   {"indexed", moe_indexed, false},
+                                   {"indexed_gate_up", moe_indexed_gate_up, false},
+                                   {"unfused", moe_unfused, false}};
 constexpr MlaAlternative kMla[] = {{"absorbed", mla_absorbed, false},
+                                   {"heads", mla_heads, false},
+                                   {"heads_q8", mla_heads_q8, false},
                                    {"materialised", mla_materialised, true}};
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Attention over the byte cache with AVX-512: scores by VNNI with a lane per position, as a packed
-// matrix product; the weighted sum by VNNI too, each register turned by one byte permutation so
-// that the four bytes of a lane are four positions of one column. Five heads share each load.
+// matrix product; the weighted sum by VNNI too, each register turned by one byte shuffle so that
+// the four bytes of a lane are four positions of one column. Five heads share each load.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +10,8 @@
 #include "kernels/base/target.h"
 #include "kernels/mla_attention_q8/op.h"
 
-#define KERNEL_AVX512_VBMI KERNEL_AVX512_VNNI ",avx512vbmi"
+namespace steady::mla_vnni {
 
-namespace steady::mla_vbmi {
-
-constexpr cpu::Features kNeeds = cpu::avx512_vnni | cpu::kAvx512vbmi;
 constexpr int kHeads = 5;                 // that share a pass over the cache
 constexpr std::int64_t kSpan = 8;         // groups of positions per step of the weighted sum
 constexpr std::int64_t kMaxRank = 1024;   // sums live on the stack
@@ -22,7 +19,7 @@ constexpr float kWeightSteps = 65535.0F;  // of a weight, in two bytes
 
 inline bool supports(const MlaQ8Shape& shape) { return shape.kv_rank <= kMaxRank; }
 
-KERNEL_TARGET_BEGIN(KERNEL_AVX512_VBMI)
+KERNEL_TARGET_BEGIN(KERNEL_AVX512_VNNI)
 
 [[gnu::always_inline]] inline __m512i broadcast4(const std::int8_t* at) {
     int four;
@@ -152,13 +149,9 @@ inline void weigh_span(const float* p, const std::byte* groups, std::int64_t wid
 template <int kN>
 void add_span(const SpanWeights* weights, const std::byte* groups, std::int64_t width,
               std::int64_t n_groups, std::int64_t kv_rank, float* sums) {
-    alignas(64) std::int8_t turn[64];
-    for (int lane = 0; lane < 16; ++lane) {
-        for (int k = 0; k < 4; ++k) {
-            turn[4 * lane + k] = static_cast<std::int8_t>(4 * (lane / 4 * 4 + k) + lane % 4);
-        }
-    }
-    const __m512i places = avx512::load(turn);
+    // In each quarter: four positions of four columns become four columns of four positions.
+    const __m512i places =
+        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
     const __m512i top_bit = _mm512_set1_epi8(static_cast<char>(-128));  // +128 back to signed
     for (std::int64_t j = 0; j < kv_rank / 4; ++j) {
         __m512i high[kN];
@@ -167,7 +160,7 @@ void add_span(const SpanWeights* weights, const std::byte* groups, std::int64_t 
         for (std::int64_t g = 0; g < n_groups; ++g) {
             const std::byte* at = groups + g * mla_q8::group_bytes(width) + 64 * j;
             const __m512i v =
-                _mm512_permutexvar_epi8(places, _mm512_xor_si512(avx512::load(at), top_bit));
+                _mm512_shuffle_epi8(_mm512_xor_si512(avx512::load(at), top_bit), places);
             for (int h = 0; h < kN; ++h) {
                 high[h] = _mm512_dpbusd_epi32(high[h], avx512::load(weights[h].high[g]), v);
                 low[h] = _mm512_dpbusd_epi32(low[h], avx512::load(weights[h].low[g]), v);
@@ -237,7 +230,7 @@ void run(const MlaAttentionQ8::Args& args, Range range) noexcept {
 KERNEL_TARGET_END
 
 inline VariantOptions<MlaAttentionQ8> options(Input input, MlaAttentionQ8::Run run_heads) {
-    return {.needs = kNeeds, .supports = supports, .input = input, .run = run_heads};
+    return {.needs = cpu::avx512_vnni, .supports = supports, .input = input, .run = run_heads};
 }
 
-}  // namespace steady::mla_vbmi
+}  // namespace steady::mla_vnni

@@ -1,0 +1,180 @@
+// The alternatives of a step that differ only in how work is cut into launches: the same bits, and
+// the number of launches that each one's file promises.
+#include <gtest/gtest.h>
+
+#include "engine/model/forward.h"
+#include "engine/protocol/error.h"
+#include "engine/run/decode.h"
+#include "engine/run/model.h"
+#include "engine/run/profile.h"
+#include "tests/support/tiny_models.h"
+
+namespace steady {
+namespace {
+
+struct Ran {
+    std::vector<float> logits;
+    double launches = 0;
+    std::int64_t n_dense = 0, n_moe = 0, n_used = 0;
+    bool shared = false;
+};
+
+Ran run(const std::string& name, const PlanRequest& plan, int threads) {
+    Model model(tiny::path(name));
+    ArmOptions options;
+    options.plan = plan;
+    options.threads.threads = threads;
+    auto arms = model.make_arms({options}, 64);
+    Ran ran;
+    const std::vector<std::int32_t> all = tiny::prompts(name)[1].tokens;
+    const auto logits = feed(*arms[0], std::span(all).first(4));
+    ran.logits = {logits.begin(), logits.end()};
+    ran.launches = applied_arm(*arms[0]).launches_per_token;
+    const Config& c = arms[0]->config;
+    ran.n_dense = std::min(c.n_dense_blocks, c.n_blocks);
+    ran.n_moe = c.n_blocks - ran.n_dense;
+    ran.n_used = c.n_experts_used;
+    ran.shared = c.n_shared_experts > 0;
+    return ran;
+}
+
+bool has_q4_0_experts(const std::string& name) {
+    const ModelTraits traits = Model(tiny::path(name)).uses.traits;
+    return traits.has_experts && traits.experts_are_q4_0;
+}
+
+PlanRequest steps(std::map<std::string, std::string> chosen, bool reference) {
+    PlanRequest plan{{}, std::move(chosen)};
+    if (reference) plan.kernels["*"] = "reference";
+    return plan;
+}
+
+class Steps : public testing::TestWithParam<std::string> {};
+
+TEST_P(Steps, WholeHeadsInOneLaunchChangeNoBit) {
+    for (const bool reference : {true, false}) {
+        for (const int threads : {1, 2, 3}) {
+            const Ran plain = run(GetParam(), steps({{"mla", "absorbed"}}, reference), threads);
+            const Ran heads = run(GetParam(), steps({{"mla", "heads"}}, reference), threads);
+            EXPECT_EQ(heads.logits, plain.logits) << threads << " threads";
+            EXPECT_EQ(heads.launches,
+                      plain.launches - 2.0 * static_cast<double>(plain.n_moe + plain.n_dense));
+        }
+    }
+}
+
+// A byte per value of the cache costs what the rounding of the latent costs; cuts change no bit.
+TEST_P(Steps, ACacheOfBytesStaysWithinTheBoundOfEightBits) {
+    Model model(tiny::path(GetParam()));
+    const tiny::Prompt prompt = tiny::prompts(GetParam())[1];
+    if (!MlaQ8Shape{model.config.n_heads, model.config.kv_rank, model.config.n_rot, 1}
+             .problem()
+             .empty()) {
+        const PlanRequest plan = steps({{"mla", "heads_q8"}}, true);
+        EXPECT_THROW(run(GetParam(), plan, 1), Error);
+        return;
+    }
+    std::vector<float> first;
+    for (const int threads : {1, 2, 3}) {
+        ArmOptions options;
+        options.plan = steps({{"mla", "heads_q8"}}, true);
+        options.threads.threads = threads;
+        auto arms = model.make_arms({options}, 64);
+        const auto logits = feed(*arms[0], prompt.tokens);
+        EXPECT_LE(tiny::rel_l2(logits, prompt.exact_last), 0.08);
+        if (first.empty()) first = {logits.begin(), logits.end()};
+        EXPECT_EQ(std::vector<float>(logits.begin(), logits.end()), first);
+    }
+}
+
+TEST_P(Steps, TheSharedExpertBesideTheOthersChangesNoBit) {
+    if (!has_q4_0_experts(GetParam())) GTEST_SKIP() << "no experts in q4_0";
+    for (const bool reference : {true, false}) {
+        for (const int threads : {1, 2, 3}) {
+            const Ran fused = run(GetParam(), steps({{"moe", "fused"}}, reference), threads);
+            const Ran joined = run(GetParam(), steps({{"moe", "joined"}}, reference), threads);
+            EXPECT_EQ(joined.logits, fused.logits) << threads << " threads";
+            const double fewer = fused.shared ? static_cast<double>(fused.n_moe) : 0;
+            EXPECT_EQ(joined.launches, fused.launches - fewer);
+        }
+    }
+}
+
+TEST_P(Steps, IndexedProductsAreTheLooseOnesInFewerLaunches) {
+    for (const bool reference : {true, false}) {
+        const Ran loose = run(GetParam(), steps({{"moe", "unfused"}}, reference), 2);
+        const Ran indexed = run(GetParam(), steps({{"moe", "indexed"}}, reference), 2);
+        const Ran together = run(GetParam(), steps({{"moe", "indexed_gate_up"}}, reference), 2);
+        EXPECT_EQ(indexed.logits, loose.logits);
+        EXPECT_EQ(together.logits, loose.logits);
+        // Loose: gate with up, and down, for each expert.
+        const auto n_moe = static_cast<double>(loose.n_moe);
+        const double without = loose.launches - n_moe * 2 * static_cast<double>(loose.n_used);
+        EXPECT_EQ(indexed.launches, without + 3 * n_moe);
+        EXPECT_EQ(together.launches, without + 2 * n_moe);
+    }
+}
+
+TEST_P(Steps, PiecesOfADynamicCutChangeNoBit) {
+    const std::vector<float> expected = run(GetParam(), {}, 1).logits;
+    for (const std::string cut : {"static", "dynamic", "dynamic:1", "dynamic:64"}) {
+        Model model(tiny::path(GetParam()));
+        ArmOptions options;
+        options.threads.threads = 2;
+        set_engine_flag(options, "cut", cut);
+        EXPECT_EQ(engine_flags(options)["cut"], cut);
+        auto arms = model.make_arms({options}, 64);
+        const std::vector<std::int32_t> all = tiny::prompts(GetParam())[1].tokens;
+        const auto logits = feed(*arms[0], std::span(all).first(4));
+        EXPECT_EQ(std::vector<float>(logits.begin(), logits.end()), expected) << cut;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Steps, testing::ValuesIn(tiny::kModels), [](const auto& model) {
+    std::string name = model.param;
+    for (char& c : name) c = c == '-' ? '_' : c;
+    return name;
+});
+
+// Masking shows what a lesser machine would run: everything, slower, and nothing that it lacks.
+TEST_P(Steps, ALesserCpuRunsTheModelWithWhatItHas) {
+    for (const std::string level : {"x86-64-v2", "avx2", "avx512"}) {
+        cpu::Features hidden;
+        ASSERT_TRUE(cpu::beyond_level(level, hidden));
+        cpu::mask(hidden);
+        Model model(tiny::path(GetParam()));
+        auto arms = model.make_arms({ArmOptions{}}, 64);
+        for_each_op(arms[0]->plan.kernels, [&](const auto& choice) {
+            EXPECT_TRUE(cpu::has(choice.variant->needs)) << level << ' ' << choice.variant->name;
+        });
+        const tiny::Prompt prompt = tiny::prompts(GetParam())[1];
+        const auto logits = feed(*arms[0], prompt.tokens);
+        EXPECT_LE(tiny::rel_l2(logits, prompt.exact_last), 0.08) << level;
+        ArmOptions forced;
+        forced.plan.kernels["q4_0_matvec"] = "avx512_vnni_rows16";
+        try {
+            model.make_arms({forced}, 64);
+            ADD_FAILURE() << level << " took a variant that it cannot run";
+        } catch (const Error& error) {
+            const std::string what = error.what();
+            EXPECT_NE(what.find("this CPU lacks"), std::string::npos) << what;
+            EXPECT_NE(what.find("Choices here"), std::string::npos) << what;
+        }
+        cpu::mask(cpu::none);
+    }
+}
+
+TEST(CutFlag, SaysWhatIsAllowed) {
+    ArmOptions options;
+    for (const char* bad : {"dynamic:", "dynamic:0", "dynamic:8", "dynamic:65", "dynamic:x", "8"}) {
+        try {
+            set_engine_flag(options, "cut", bad);
+            ADD_FAILURE() << bad;
+        } catch (const Error& error) {
+            EXPECT_NE(std::string(error.what()).find("dynamic:N"), std::string::npos);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace steady
