@@ -270,6 +270,13 @@ void check_schedule(JointCheck& check) {
                          fmt::format("a multiple of chunk, which is {}", schedule.chunk), "");
         }
     }
+    constexpr int kFewestThatDecide = 10;
+    if (schedule.pairs_max < kFewestThatDecide && deciding_gate(check.spec) != nullptr) {
+        check.report("/schedule/pairs/max", std::to_string(schedule.pairs_max),
+                     "a whole number from 10 to 1000 where a gate decides: nine pairs are the "
+                     "fewest that can accept",
+                     "");
+    }
     constexpr int kMaxBlocks = 512;
     const int blocks = (schedule.warmup_tokens + schedule.tokens) / schedule.chunk;
     if (schedule.mode == Mode::duet && blocks > kMaxBlocks) {

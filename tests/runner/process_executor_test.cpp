@@ -104,7 +104,7 @@ TEST_F(ExecutorTest, AStopEndsTheRunningPair) {
 TEST_F(ExecutorTest, ADisturbedWindowIsDiscardedByItsReason) {
     const auto measured = make("steal").measure(request());
     EXPECT_EQ(measured.outcome, "ok");
-    EXPECT_EQ(measured.pair.discarded, "steal 50.0 %");
+    EXPECT_EQ(measured.pair.discarded, "noise: steal 50.0 %");
 }
 
 TEST_F(ExecutorTest, RefusedArmsAreTheUsersErrorAndAWrongCandidateIsNot) {

@@ -32,11 +32,10 @@ protected:
         submit(3, id, fresh);
         const Lease lease = claim();
         store_.put_fingerprint(lease, {{"cpu_model", "x \"y\""}, {"steady_revision", "1"}});
-        Prior prior;
-        prior.history.aa_pairs = {0.1, -1.0 / 3};
-        prior.log_e_reject = 1.0 / 7;
-        if (fresh) prior.attempts = {id_};
-        store_.put_evidence(lease, "prior", Json(prior).dump());
+        store_.put_evidence(
+            lease, "prior",
+            nlohmann::json(Prior{{.sigma0 = {}, .aa_pairs = {0.1, -1.0 / 3}}, {"before"}, 0, 0})
+                .dump());
         store_.put_evidence(lease, "progress", R"({"effect": 1e-17, "pairs": 1})");
         store_.put_aa(lease, 1, "decode_tps", Mode::duet, "tiny.gguf", {0, 1}, {1.0 / 7, -0.01});
         auto plan = example_plan(3);
@@ -112,6 +111,7 @@ TEST_F(ArchiveTest, ComesBackToTheByte) {
         moved.erase("job");
         EXPECT_EQ(here, moved);
     }
+    EXPECT_EQ(there.load_record(id_).earlier.size(), 1U) << "though it is not here itself";
     EXPECT_EQ(there.load_record(id_).evidence.prior->history.aa_pairs.at(1), -1.0 / 3);
     EXPECT_EQ(there.load_record(failed_id).earlier.size(), 3U) << "though they are not here";
     EXPECT_EQ(

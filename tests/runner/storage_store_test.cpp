@@ -292,6 +292,19 @@ TEST_F(StoreTest, HistoryIsOfOneHostMetricModeAndModel) {
     EXPECT_TRUE(known("other", "decode_tps", Mode::duet, "small.gguf").aa_pairs.empty());
 }
 
+TEST_F(StoreTest, WhatAVerdictRestsOnStaysWithIt) {
+    const std::string id = submit(1).id;
+    const Lease lease = claim();
+    EXPECT_FALSE(store_.load_record(id).evidence.prior.has_value());
+    const Prior prior{{.sigma0 = 1e-17, .aa_pairs = {0.1, -1.0 / 3}}, {"before"}, -0.5, 1.0 / 7};
+    store_.put_evidence(lease, "prior", nlohmann::json(prior).dump());
+    store_.put_aa(lease, 1, "decode_tps", Mode::duet, "m.gguf", {0}, {0.5});
+    const Record record = store_.load_record(id);
+    ASSERT_TRUE(record.evidence.prior.has_value());
+    EXPECT_EQ(nlohmann::json(*record.evidence.prior), nlohmann::json(prior));
+    EXPECT_EQ(record.earlier, prior.attempts);
+}
+
 TEST_F(StoreTest, TheRecordIsWhole) {
     submit(2);
     const auto rerun = submit(2, "example-spec", true);

@@ -53,7 +53,7 @@ void rebuild_on_change(const MatvecShape& shape) {
         return;
     }
     previous = shape;
-    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(200);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(2);
     while (std::chrono::steady_clock::now() < until) _mm_pause();
 }
 
