@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "runner/storage/rows.h"
@@ -31,15 +30,6 @@ double spread(const std::vector<double>& values) {
     away.reserve(values.size());
     for (const double value : values) away.push_back(std::fabs(value - middle));
     return kMadToSigma * median(away);
-}
-
-HostHistory history_of(std::vector<double> aa_pairs) {
-    HostHistory history;
-    history.aa_pairs = std::move(aa_pairs);
-    if (history.aa_pairs.size() >= kFewestForSigma) {
-        if (const double sigma = spread(history.aa_pairs); sigma > 0) history.sigma0 = sigma;
-    }
-    return history;
 }
 
 [[noreturn]] void not_found(Transaction& transaction, const std::string& reference) {
@@ -160,16 +150,19 @@ std::vector<HostRow> Store::list_hosts() {
 
 HostHistory Store::host_history(const std::string& host, const std::string& metric, Mode mode,
                                 const std::string& model) {
-    std::vector<double> values;
+    HostHistory history;
     connection_.transact([&](Transaction& transaction) {
-        values.clear();
+        history.aa_pairs.clear();
         for (const auto& row :
              transaction.exec_params(sql::kHistory, host, metric,
                                      mode == Mode::duet ? "duet" : "process_pairs", model)) {
-            values.push_back(row[0].as<double>());
+            history.aa_pairs.push_back(row[0].as<double>());
         }
     });
-    return history_of(std::move(values));
+    if (history.aa_pairs.size() >= kFewestForSigma) {
+        if (const double sigma = spread(history.aa_pairs); sigma > 0) history.sigma0 = sigma;
+    }
+    return history;
 }
 
 std::vector<Token> Store::list_tokens() {

@@ -113,6 +113,7 @@ TEST_F(ArchiveTest, ComesBackToTheByte) {
     }
     EXPECT_EQ(there.load_record(id_).earlier.size(), 1U) << "though it is not here itself";
     EXPECT_EQ(there.load_record(id_).evidence.prior->history.aa_pairs.at(1), -1.0 / 3);
+    EXPECT_EQ(there.load_record(failed_id).earlier.size(), 3U) << "though they are not here";
     EXPECT_EQ(
         there.host_history("0123456789ab", "decode_tps", Mode::duet, "tiny.gguf").aa_pairs.at(0),
         1.0 / 7);
