@@ -88,6 +88,9 @@ protected:
 
 TEST_F(Track, BackfillBuildsMeasuresAndStoresEachCommit) {
     const CliResult done = cli.run({"track", "--backfill", "3", "--json"});
+    if (done.err.find("machine_too_noisy") != std::string::npos) {
+        GTEST_SKIP() << "other programs keep this machine busy: no pair counts";
+    }
     ASSERT_EQ(done.code, 0) << done.out << done.err;
     EXPECT_EQ(done.json().at("measured"), 2) << done.out << done.err;
     EXPECT_EQ(done.json().at("failed"), 1);

@@ -108,8 +108,11 @@ async function watches(page, shot) {
 async function readsTheVerdict(page, shot) {
   const head = await page.locator('header.verdict').innerText();
   assert.match(head, /accept|reject|inconclusive/);
-  assert.match(head, /[+−]\d+\.\d+.%/, 'a number with its sign');
-  assert.match(head, /\[.+,.+\]|at least|at most/, 'and its interval');
+  // A machine that others keep busy has no number to show, and must say so.
+  if (!head.includes('machine too noisy')) {
+    assert.match(head, /[+−]\d+\.\d+.%/, 'a number with its sign');
+    assert.match(head, /\[.+,.+\]|at least|at most/, 'and its interval');
+  }
   console.log(`    ${head.split('\n').slice(0, 3).join(' ')}`);
   await shot('3-verdict');
 }
