@@ -1,54 +1,13 @@
-// Cases of the attention. A score is off by at most γ·Σ|q·c| with a chain of width / 8 additions;
-// that error, twice (numerator and normaliser), is a relative error of each weight, to which come
-// the exponential's, and the chain over positions of the weighted sum.
+// Cases of the attention. To the relative error of each weight (attention_case.h) comes the chain
+// over positions of the weighted sum.
 #include "kernels/mla_attention/op.h"
 
-#include <algorithm>
 #include <cmath>
 
+#include "kernels/base/attention_case.h"
 #include "kernels/base/op_info.h"
 
 namespace steady {
-namespace {
-
-struct Scores {
-    std::vector<double> weight;  // softmax over positions
-    double error = 0;            // largest relative error of a weight
-};
-
-Scores expect_scores(const MlaAttention::Args& args, std::int64_t head) {
-    const MlaAttentionShape& shape = args.shape;
-    const std::int64_t width = shape.kv_rank + shape.n_rot;
-    const float* q = args.q + head * width;
-    const double scale = static_cast<double>(args.scale);
-    Scores scores;
-    double score_error = 0;
-    double largest = -INFINITY;
-    for (std::int64_t t = 0; t < shape.n_positions; ++t) {
-        double sum = 0;
-        double magnitude = 0;
-        for (std::int64_t i = 0; i < width; ++i) {
-            const double product =
-                static_cast<double>(q[i]) * static_cast<double>(args.cache[t * width + i]);
-            sum += product;
-            magnitude += std::fabs(product);
-        }
-        scores.weight.push_back(sum * scale);
-        largest = std::max(largest, sum * scale);
-        score_error = std::max(score_error,
-                               (static_cast<double>(width) / 8 + 10) * kUnit * magnitude * scale);
-    }
-    double total = 0;
-    for (double& weight : scores.weight) {
-        weight = std::exp(weight - largest);
-        total += weight;
-    }
-    for (double& weight : scores.weight) weight /= total;
-    scores.error = 2 * score_error + 4 * kUnit * std::fabs(largest);
-    return scores;
-}
-
-}  // namespace
 
 std::vector<MlaAttention::Shape> MlaAttention::model_shapes() {
     return {{20, 512, 64, 1},    {20, 512, 64, 128}, {20, 512, 64, 512},
@@ -83,8 +42,12 @@ Case<MlaAttention> MlaAttention::make_case(const Shape& shape, Random& random, I
                             .data = reinterpret_cast<const std::byte*>(cache),
                             .set = {},
                             .used = {{0, shape.n_positions, 0}}});
+    const std::vector<double> all_q(q, q + shape.n_heads * width);
+    const std::vector<double> rows(cache, cache + shape.n_positions * width);
     for (std::int64_t h = 0; h < shape.n_heads; ++h) {
-        const Scores scores = expect_scores(made.args, h);
+        const AttentionWeights scores =
+            expect_attention(all_q.data() + h * width, rows.data(), shape.n_positions, width,
+                             static_cast<double>(made.args.scale));
         const double chain = static_cast<double>(shape.n_positions) + 24;
         std::vector<double> out(static_cast<std::size_t>(shape.kv_rank), 0.0);
         std::vector<double> magnitude(out.size(), 0.0);

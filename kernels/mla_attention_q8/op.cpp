@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/base/attention_case.h"
 #include "kernels/base/op_info.h"
 
 namespace steady {
@@ -54,44 +55,7 @@ double value(const std::byte* cache, std::int64_t position, std::int64_t c, std:
 
 namespace {
 
-struct Scores {
-    std::vector<double> weight;  // softmax over positions
-    double error = 0;            // largest relative error of a weight
-};
-
-Scores expect_scores(const MlaAttentionQ8::Args& args, const std::vector<double>& q,
-                     const std::vector<double>& rows, std::int64_t head) {
-    const MlaQ8Shape& shape = args.shape;
-    const std::int64_t width = shape.width();
-    const double scale = static_cast<double>(args.scale);
-    Scores scores;
-    double score_error = 0;
-    double largest = -INFINITY;
-    for (std::int64_t t = 0; t < shape.n_positions; ++t) {
-        double sum = 0;
-        double magnitude = 0;
-        for (std::int64_t i = 0; i < width; ++i) {
-            const double product = q[static_cast<std::size_t>(head * width + i)] *
-                                   rows[static_cast<std::size_t>(t * width + i)];
-            sum += product;
-            magnitude += std::fabs(product);
-        }
-        scores.weight.push_back(sum * scale);
-        largest = std::max(largest, sum * scale);
-        score_error = std::max(score_error,
-                               (static_cast<double>(width) / 8 + 10) * kUnit * magnitude * scale);
-    }
-    double total = 0;
-    for (double& weight : scores.weight) {
-        weight = std::exp(weight - largest);
-        total += weight;
-    }
-    for (double& weight : scores.weight) weight /= total;
-    scores.error = 2 * score_error + 4 * kUnit * std::fabs(largest);
-    return scores;
-}
-
-void expect_head(Case<MlaAttentionQ8>& made, const Scores& scores,
+void expect_head(Case<MlaAttentionQ8>& made, const AttentionWeights& scores,
                  const std::vector<double>& rows) {
     const MlaQ8Shape& shape = made.args.shape;
     const double chain = static_cast<double>(shape.n_positions) + 24;
@@ -170,7 +134,10 @@ Case<MlaAttentionQ8> MlaAttentionQ8::make_case(const Shape& shape, Random& rando
                             .used = {{0, bytes / group, 0}}});
     const std::vector<double> q = values_of(made.args.q, shape.n_heads * width, input);
     for (std::int64_t h = 0; h < shape.n_heads; ++h) {
-        expect_head(made, expect_scores(made.args, q, rows, h), rows);
+        const AttentionWeights scores =
+            expect_attention(q.data() + h * width, rows.data(), shape.n_positions, width,
+                             static_cast<double>(made.args.scale));
+        expect_head(made, scores, rows);
     }
     return made;
 }

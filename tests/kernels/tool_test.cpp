@@ -142,7 +142,8 @@ TEST(Tool, ALesserCpuSkipsVisiblyAndRunsTheRest) {
                              level, "--json"});
         int passed = 0;
         int skipped = 0;
-        for (const auto& result : nlohmann::json::parse(ran.out)["results"]) {
+        const auto document = nlohmann::json::parse(ran.out);
+        for (const auto& result : document["results"]) {
             const std::string variant = result["variant"];
             if (variant.rfind("broken", 0) == 0) continue;
             EXPECT_NE(result["outcome"], "failed") << level << ' ' << variant;

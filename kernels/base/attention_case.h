@@ -1,0 +1,21 @@
+// What attention over one token's cache should come to, for the ops that differ in how the cache is
+// stored: the exact softmax of the scores and how far off its weights may be.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace steady {
+
+struct AttentionWeights {
+    std::vector<double> weight;  // softmax over positions
+    double error = 0;            // largest relative error of a weight
+};
+
+// One head: s[t] = scale · (q · rows[t]) for q [width] and rows [n_positions][width]. A score is
+// off by at most γ·Σ|q·c| with a chain of width / 8 additions; that error, twice (numerator and
+// normaliser), is a relative error of each weight, to which comes the exponential's.
+AttentionWeights expect_attention(const double* q, const double* rows, std::int64_t n_positions,
+                                  std::int64_t width, double scale);
+
+}  // namespace steady
