@@ -39,10 +39,18 @@ void set_engine_flag(ArmOptions& options, const std::string& name, const std::st
     } else if (name == "pin") {
         if (value != "on" && value != "off") reject(name, value, "on or off");
         options.threads.pin = value == "on";
+    } else if (name == "batch") {
+        const auto [end, problem] =
+            std::from_chars(value.data(), value.data() + value.size(), options.batch);
+        if (problem != std::errc() || end != value.data() + value.size() || options.batch < 1 ||
+            options.batch > kMostBatch) {
+            reject(name, value, fmt::format("a number of tokens from 1 to {}", kMostBatch));
+        }
     } else if (name == "burn") {
         options.burn = parse_share(name, value);
     } else {
-        throw Error{fmt::format("unknown engine flag '{}'; flags: burn, cut, pin, wait", name)};
+        throw Error{
+            fmt::format("unknown engine flag '{}'; flags: batch, burn, cut, pin, wait", name)};
     }
 }
 
@@ -50,6 +58,7 @@ std::map<std::string, std::string> engine_flags(const ArmOptions& options) {
     return {{"wait", std::string(wait_name(options.threads.wait))},
             {"cut", std::string(cut_name(options.threads.cut))},
             {"pin", options.threads.pin ? "on" : "off"},
+            {"batch", std::to_string(options.batch)},
             {"burn", fmt::format("{:g}%", options.burn * 100)}};
 }
 

@@ -30,6 +30,7 @@ const std::vector<OptionSpec>& plan_options() {
         {"--wait", "HOW", "spin or sleep between launches"},
         {"--cut", "HOW", "static or dynamic"},
         {"--pin", "WHETHER", "on or off: threads bound to CPUs"},
+        {"--batch", "N", "tokens of a prompt per pass, default 64; 1: token by token"},
         {"--burn", "SHARE", "spin this share of each token's time away, e.g. 1%"},
     };
     return options;
@@ -223,7 +224,7 @@ ArmOptions Arguments::arm() const {
     ArmOptions arm;
     arm.plan = plan;
     arm.threads.threads = static_cast<int>(number("--threads", 1, 1024, usable_cpus()));
-    for (const char* flag : {"wait", "cut", "pin", "burn"}) {
+    for (const char* flag : {"wait", "cut", "pin", "batch", "burn"}) {
         const std::string option = std::string("--") + flag;
         if (has(option)) set_engine_flag(arm, flag, text(option));
     }
