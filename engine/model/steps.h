@@ -32,7 +32,8 @@ struct MoeAlternative {
 struct MlaAlternative {
     std::string_view name;
     void (*run)(Arm& arm, const Block& block, std::int64_t block_index, std::int64_t first);
-    bool full_cache;  // keys and values per head in place of the latent
+    bool full_cache;       // keys and values per head in place of the latent
+    bool batches = false;  // takes several tokens in one pass; if not, prompts go token by token
 };
 
 std::span<const MoeAlternative> moe_alternatives();  // "fused", "unfused"

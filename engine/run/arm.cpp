@@ -140,7 +140,7 @@ bool matmul_by_type(Arm& arm, const Product& product, const VectorLists& lists) 
 std::int64_t usable_batch(const KernelPlan& plan, std::int64_t asked, std::int64_t context) {
     const bool split = plan.moe->needs_q4_0_experts &&
                        plan.variant<Q4_0Experts>().layout != plan.variant<Q4_0Matvec>().layout;
-    return split ? 1 : std::min(asked, context);
+    return split || !plan.mla->batches ? 1 : std::min(asked, context);
 }
 
 }  // namespace

@@ -35,6 +35,7 @@ void absorb_query(Arm& arm, const Block& b, std::int64_t index) {
         std::memcpy(row, s.q_absorbed.data() + h * c.kv_rank, floats(c.kv_rank));
         std::memcpy(row + c.kv_rank, s.q.data() + h * c.head_size() + c.n_nope, floats(c.n_rot));
     }
+    arm.note("Qcur", index, values_of(s.q_latent, n_rows, c.latent_size()));
 }
 
 }  // namespace

@@ -11,8 +11,8 @@ namespace steady {
 namespace {
 
 constexpr MoeAlternative kMoe[] = {{"fused", moe_fused, true}, {"unfused", moe_unfused, false}};
-constexpr MlaAlternative kMla[] = {{"absorbed", mla_absorbed, false},
-                                   {"materialised", mla_materialised, true}};
+constexpr MlaAlternative kMla[] = {{"absorbed", mla_absorbed, false, true},
+                                   {"materialised", mla_materialised, true, true}};
 
 }  // namespace
 
