@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::uint32_t kMaxWidth = 1U << 20;  // of any one dimension; no known model has 1/4
 constexpr std::uint32_t kMaxBlocks = 1024;
+constexpr std::uint32_t kGatingUnstated = 0;
 constexpr std::uint32_t kGatingSoftmax = 1;
 constexpr std::uint32_t kGatingSigmoid = 2;
 
@@ -77,7 +78,9 @@ void read_heads(const GgufFile& file, Config& config) {
     if (config.n_rot % 2 != 0) {
         file.reject(key("rope.dimension_count"), fmt::format("{}", config.n_rot), "an even number");
     }
-    config.split_kv_b = file.tensor("blk.0.attn_kv_b.weight") == nullptr;
+    // Some files hold both forms; the split one is what attention reads.
+    config.split_kv_b = file.tensor("blk.0.attn_k_b.weight") != nullptr ||
+                        file.tensor("blk.0.attn_kv_b.weight") == nullptr;
     std::int64_t head = 0;
     const char* source = "attention.key_length_mla";
     if (file.find(key(source)) != nullptr) {
@@ -125,8 +128,8 @@ void read_experts(const GgufFile& file, Config& config) {
     }
     // Many published GLM-4.7-Flash files lack the key; only its geometry means sigmoid then.
     const bool glm = (config.n_blocks == 47 || config.n_blocks == 48) && config.n_vocab == 154880;
-    const std::uint32_t gating =
-        file.u32(key("expert_gating_func")).value_or(glm ? kGatingSigmoid : kGatingSoftmax);
+    std::uint32_t gating = file.u32(key("expert_gating_func")).value_or(kGatingUnstated);
+    if (gating == kGatingUnstated) gating = glm ? kGatingSigmoid : kGatingSoftmax;
     if (gating != kGatingSoftmax && gating != kGatingSigmoid) {
         file.reject(key("expert_gating_func"), fmt::format("{}", gating),
                     "1 (softmax) or 2 (sigmoid)");
@@ -144,13 +147,26 @@ void read_rope(const GgufFile& file, Config& config) {
     }
     Yarn yarn;
     yarn.factor = positive_or(file, "rope.scaling.factor", 1);
-    yarn.original_context = number(file, "rope.scaling.original_context_length", 1, 1U << 31);
+    // Where the key is missing, the context that the model was made for is meant.
+    const char* original = "rope.scaling.original_context_length";
+    if (file.find(key(original)) == nullptr) original = "context_length";
+    yarn.original_context = number(file, original, 1, 1U << 31);
     yarn.log_multiplier = file.f32(key("rope.scaling.yarn_log_multiplier")).value_or(0);
+    yarn.beta_fast = positive_or(file, "rope.scaling.yarn_beta_fast", yarn.beta_fast);
+    yarn.beta_slow = positive_or(file, "rope.scaling.yarn_beta_slow", yarn.beta_slow);
+    if (config.rope_base <= 1) {
+        file.reject(key("rope.freq_base"), fmt::format("{}", config.rope_base),
+                    "more than 1 where rope.scaling.type is yarn");
+    }
     config.yarn = yarn;
     const double magnitude =
         1 + static_cast<double>(yarn.log_multiplier) * std::log(static_cast<double>(yarn.factor));
     config.attention_scale = static_cast<float>(magnitude * magnitude /
                                                 std::sqrt(static_cast<double>(config.head_size())));
+    if (!std::isfinite(config.attention_scale)) {
+        file.reject(key("rope.scaling.yarn_log_multiplier"), fmt::format("{}", yarn.log_multiplier),
+                    "a number that leaves the attention's scale finite, such as 0.0707");
+    }
 }
 
 }  // namespace
@@ -183,12 +199,13 @@ std::vector<double> rope_frequencies(const Config& config) {
     }
     if (!config.yarn) return frequencies;
     // YaRN keeps the pairs that turn often within the original context and slows the others.
-    const auto correction = [&](double turns) {
+    const auto correction = [&](float turns) {
         const auto context = static_cast<double>(config.yarn->original_context);
-        return n * std::log(context / (2 * std::numbers::pi * turns)) / (2 * std::log(base));
+        return n * std::log(context / (2 * std::numbers::pi * static_cast<double>(turns))) /
+               (2 * std::log(base));
     };
-    const double low = std::max(0.0, std::floor(correction(32)));
-    const double high = std::min(n - 1, std::ceil(correction(1)));
+    const double low = std::max(0.0, std::floor(correction(config.yarn->beta_fast)));
+    const double high = std::min(n - 1, std::ceil(correction(config.yarn->beta_slow)));
     for (std::size_t i = 0; i < frequencies.size(); ++i) {
         const double at = (static_cast<double>(i) - low) / std::max(0.001, high - low);
         const double kept = 1 - std::clamp(at, 0.0, 1.0);

@@ -16,7 +16,8 @@ namespace steady {
 struct Yarn {
     float factor = 1;
     std::int64_t original_context = 0;
-    float log_multiplier = 0;  // as in the file: 0.1 * mscale_all_dim
+    float log_multiplier = 0;             // as in the file: 0.1 * mscale_all_dim
+    float beta_fast = 32, beta_slow = 1;  // turns within the original context
 };
 
 struct Config {

@@ -3,15 +3,27 @@
 
 #include <array>
 
+#include "engine/model/steps/steps_internal.h"
+
 namespace steady {
 namespace {
 
-void norm(Arm& arm, const float* x, const float* weight, std::int64_t n, float* y) {
-    call<RmsNorm>(arm, {{n}, x, weight, arm.config.rms_epsilon, y});
+// A root-mean-square norm of n values for each token; rows of x and y are `x_width` and `y_width`
+// values apart.
+void norm(Arm& arm, const float* x, std::int64_t x_width, const float* weight, std::int64_t n,
+          float* y, std::int64_t y_width) {
+    each<RmsNorm>(arm, [&](std::int64_t t) -> RmsNorm::Args {
+        return {{n}, x + t * x_width, weight, arm.config.rms_epsilon, y + t * y_width};
+    });
+}
+
+void norm_residual(Arm& arm, const float* weight) {
+    const std::int64_t dim = arm.config.dim;
+    norm(arm, arm.state.x.data(), dim, weight, dim, arm.state.h.f32.data(), dim);
 }
 
 void add_to_residual(Arm& arm, const std::vector<float>& y) {
-    call<Add>(arm, {{arm.config.dim}, y.data(), 1, arm.state.x.data()});
+    call<Add>(arm, {{arm.state.n * arm.config.dim}, y.data(), 1, arm.state.x.data()});
 }
 
 // h → q [heads][head_size] and kv [kv_rank + n_rot], before rotation. The two first products read
@@ -20,47 +32,57 @@ void project(Arm& arm, const Block& b) {
     State& s = arm.state;
     const Config& c = arm.config;
     const Matrix& first = c.q_rank == 0 ? b.attn_q : b.attn_q_a;
-    quantize_for(arm, s.h, c.dim, {&first, &b.attn_kv_a_mqa});
+    quantize_for(arm, s.h, s.n * c.dim, {&first, &b.attn_kv_a_mqa});
     float* q_out = c.q_rank == 0 ? s.q.data() : s.q_a.f32.data();
     multiply(arm, std::array{Product{&first, s.h.view(), q_out},
                              Product{&b.attn_kv_a_mqa, s.h.view(), s.kv.data()}});
     if (c.q_rank == 0) return;
-    norm(arm, s.q_a.f32.data(), b.attn_q_a_norm, c.q_rank, s.q_a.f32.data());
-    quantize_for(arm, s.q_a, c.q_rank, {&b.attn_q_b});
+    float* q_a = s.q_a.f32.data();
+    norm(arm, q_a, c.q_rank, b.attn_q_a_norm, c.q_rank, q_a, c.q_rank);
+    quantize_for(arm, s.q_a, s.n * c.q_rank, {&b.attn_q_b});
     multiply(arm, {&b.attn_q_b, s.q_a.view(), s.q.data()});
 }
 
 // The rotary parts of every head's query and of the one shared key.
-void rotate(Arm& arm, std::int64_t position) {
+void rotate(Arm& arm, std::int64_t first) {
     State& s = arm.state;
     const Config& c = arm.config;
-    const float* cos = s.rope_cos.data() + position * (c.n_rot / 2);
-    const float* sin = s.rope_sin.data() + position * (c.n_rot / 2);
-    call<Rope>(arm, {{c.n_heads, c.n_rot}, s.q.data() + c.n_nope, c.head_size(), cos, sin});
-    call<Rope>(arm, {{1, c.n_rot}, s.kv.data() + c.kv_rank, c.n_rot, cos, sin});
+    const auto angles = [&](const std::vector<float>& table, std::int64_t t) {
+        return table.data() + (first + t) * (c.n_rot / 2);
+    };
+    each<Rope>(arm, [&](std::int64_t t) -> Rope::Args {
+        float* q = s.q.data() + t * c.n_heads * c.head_size() + c.n_nope;
+        return {
+            {c.n_heads, c.n_rot}, q, c.head_size(), angles(s.rope_cos, t), angles(s.rope_sin, t)};
+    });
+    each<Rope>(arm, [&](std::int64_t t) -> Rope::Args {
+        float* k = s.kv.data() + t * c.latent_size() + c.kv_rank;
+        return {{1, c.n_rot}, k, c.n_rot, angles(s.rope_cos, t), angles(s.rope_sin, t)};
+    });
 }
 
-void attention(Arm& arm, const Block& b, std::int64_t index, std::int64_t position) {
+void attention(Arm& arm, const Block& b, std::int64_t index, std::int64_t first) {
     State& s = arm.state;
     const Config& c = arm.config;
-    norm(arm, s.x.data(), b.attn_norm, c.dim, s.h.f32.data());
-    arm.note("attn_norm", index, s.h.f32);
+    norm_residual(arm, b.attn_norm);
+    arm.note("attn_norm", index, values_of(s.h.f32, s.n, c.dim));
     project(arm, b);
-    arm.note("q", index, s.q);
-    arm.note("kv_cmpr_pe", index, s.kv);
-    norm(arm, s.kv.data(), b.attn_kv_a_norm, c.kv_rank, s.kv.data());
-    rotate(arm, position);
+    arm.note("q", index, values_of(s.q, s.n, c.n_heads * c.head_size()));
+    arm.note("kv_cmpr_pe", index, values_of(s.kv, s.n, c.latent_size()));
+    const std::int64_t width = c.latent_size();
+    norm(arm, s.kv.data(), width, b.attn_kv_a_norm, c.kv_rank, s.kv.data(), width);
+    rotate(arm, first);
     arm.note("kv_cmpr", index, {s.kv.data(), static_cast<std::size_t>(c.kv_rank)});
     arm.note("k_pe", index, {s.kv.data() + c.kv_rank, static_cast<std::size_t>(c.n_rot)});
-    arm.plan.mla->run(arm, b, index, position);
-    arm.note("attn_out", index, s.attn_out);
+    arm.plan.mla->run(arm, b, index, first);
+    arm.note("attn_out", index, values_of(s.attn_out, s.n, c.dim));
     add_to_residual(arm, s.attn_out);
-    arm.note("ffn_inp", index, s.x);
+    arm.note("ffn_inp", index, values_of(s.x, s.n, c.dim));
 }
 
 void dense(Arm& arm, const Block& b) {
     State& s = arm.state;
-    quantize_for(arm, s.h, arm.config.dim, {&b.ffn_gate, &b.ffn_up});
+    quantize_for(arm, s.h, s.n * arm.config.dim, {&b.ffn_gate, &b.ffn_up});
     multiply(arm, std::array{Product{&b.ffn_gate, s.h.view(), s.gate.data()},
                              Product{&b.ffn_up, s.h.view(), s.up.data()}});
     swiglu_hidden(arm, b);
@@ -72,45 +94,60 @@ void dense(Arm& arm, const Block& b) {
 void swiglu_hidden(Arm& arm, const Block& b) {
     State& s = arm.state;
     const std::int64_t n = b.ffn_gate.rows;
-    call<Swiglu>(arm, {{n}, s.gate.data(), s.up.data(), s.hidden.f32.data()});
-    quantize_for(arm, s.hidden, n, {&b.ffn_down});
+    each<Swiglu>(arm, [&](std::int64_t t) -> Swiglu::Args {
+        return {{n}, s.gate.data() + t * n, s.up.data() + t * n, s.hidden.f32.data() + t * n};
+    });
+    quantize_for(arm, s.hidden, s.n * n, {&b.ffn_down});
 }
 
-void embed(Arm& arm, std::int32_t token) {
+void embed(Arm& arm, std::span<const std::int32_t> tokens) {
+    begin_pass(arm.state, arm.config, static_cast<std::int64_t>(tokens.size()));
     const Matrix& m = arm.weights.token_embd;
-    const std::byte* row = m.data + token * row_bytes(m.type, m.cols);
-    call<DequantizeRow>(arm, {{m.type, m.cols}, row, arm.state.x.data()});
+    each<DequantizeRow>(arm, [&](std::int64_t t) -> DequantizeRow::Args {
+        const std::int64_t token = tokens[static_cast<std::size_t>(t)];
+        const std::byte* row = m.data + token * row_bytes(m.type, m.cols);
+        return {{m.type, m.cols}, row, arm.state.x.data() + t * m.cols};
+    });
 }
 
 void run_feed_forward(Arm& arm, std::int64_t index) {
     State& s = arm.state;
+    const Config& c = arm.config;
     const Block& b = arm.weights.blocks[static_cast<std::size_t>(index)];
-    norm(arm, s.x.data(), b.ffn_norm, arm.config.dim, s.h.f32.data());
-    arm.note("ffn_norm", index, s.h.f32);
-    b.dense ? dense(arm, b) : arm.plan.moe->run(arm, b);
-    if (!b.dense) arm.note("ffn_moe_logits", index, s.router);
-    if (!b.dense) arm.note("ffn_moe_out", index, s.routed);
-    arm.note("ffn_out", index, s.ffn_out);
+    norm_residual(arm, b.ffn_norm);
+    arm.note("ffn_norm", index, values_of(s.h.f32, s.n, c.dim));
+    if (b.dense) {
+        dense(arm, b);
+    } else {
+        s.n == 1 ? arm.plan.moe->run(arm, b) : moe_grouped(arm, b);
+        arm.note("ffn_moe_logits", index, values_of(s.router, s.n, c.n_experts));
+        arm.note("ffn_moe_out", index, values_of(s.routed, s.n, c.dim));
+    }
+    arm.note("ffn_out", index, values_of(s.ffn_out, s.n, c.dim));
     add_to_residual(arm, s.ffn_out);
-    arm.note("l_out", index, s.x);
+    arm.note("l_out", index, values_of(s.x, s.n, c.dim));
 }
 
-void run_block(Arm& arm, std::int64_t index, std::int64_t position) {
-    attention(arm, arm.weights.blocks[static_cast<std::size_t>(index)], index, position);
+void run_block(Arm& arm, std::int64_t index, std::int64_t first) {
+    attention(arm, arm.weights.blocks[static_cast<std::size_t>(index)], index, first);
     run_feed_forward(arm, index);
 }
 
-std::span<const float> forward(Arm& arm, std::int32_t token, std::int64_t position,
+std::span<const float> forward(Arm& arm, std::span<const std::int32_t> tokens, std::int64_t first,
                                bool want_logits) {
     State& s = arm.state;
+    const Config& c = arm.config;
     const Weights& w = arm.weights;
-    embed(arm, token);
-    arm.note("inp_embd", -1, s.x);
-    for (std::int64_t i = 0; i < arm.config.n_blocks; ++i) run_block(arm, i, position);
+    embed(arm, tokens);
+    arm.note("inp_embd", -1, values_of(s.x, s.n, c.dim));
+    for (std::int64_t i = 0; i < c.n_blocks; ++i) run_block(arm, i, first);
     if (!want_logits) return {};
-    norm(arm, s.x.data(), w.output_norm, arm.config.dim, s.h.f32.data());
-    arm.note("result_norm", -1, s.h.f32);
-    quantize_for(arm, s.h, arm.config.dim, {&w.output});
+    // Only the last token's logits: from here on it is the only one.
+    const float* last = s.x.data() + (s.n - 1) * c.dim;
+    begin_pass(s, c, 1);
+    norm(arm, last, c.dim, w.output_norm, c.dim, s.h.f32.data(), c.dim);
+    arm.note("result_norm", -1, values_of(s.h.f32, 1, c.dim));
+    quantize_for(arm, s.h, c.dim, {&w.output});
     multiply(arm, {&w.output, s.h.view(), s.logits.data()});
     arm.note("result_output", -1, s.logits);
     return s.logits;

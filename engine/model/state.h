@@ -1,6 +1,7 @@
-// Everything that one token writes on its way through the model, except the KV cache: allocated
-// once per arm, so that decoding allocates nothing. Plain fields with their shapes, in forward
-// order.
+// Everything that a pass writes on its way through the model, except the KV cache: allocated once
+// per arm, so that decoding allocates nothing. Plain fields with their shapes, in forward order;
+// each holds n of what its comment says, one after the other, where n is the tokens of this pass: 1
+// in decoding, up to the arm's batch in a prompt.
 #pragma once
 
 #include <cstdint>
@@ -26,19 +27,30 @@ struct QuantizedVector {
     }
 };
 
+// Which rows of an input meet which group of a matrix, in the form that the matmul ops take.
+struct VectorLists {
+    std::vector<std::int32_t> first;         // [groups + 1]
+    std::vector<std::int32_t> x_row, y_row;  // [first[groups]]
+};
+
 struct State {
+    std::int64_t n = 1;    // tokens of this pass
+    VectorLists plain;     // all tokens through one matrix
+    VectorLists per_head;  // all tokens through each head's matrix
+    VectorLists routed_x;  // tokens by expert: x_row is the token, y_row its slot
+    VectorLists routed_h;  // the same with x_row the slot
+
     std::vector<float> x;           // [dim]: the residual
     QuantizedVector h;              // [dim]: x after a norm
     QuantizedVector q_a;            // [q_rank]
     std::vector<float> q;           // [heads][head_size]
     std::vector<float> kv;          // [kv_rank + n_rot]
-    QuantizedVector c;              // [kv_rank]: the latent of this token, materialised step
     QuantizedVector q_nope;         // [heads][n_nope]
     std::vector<float> q_absorbed;  // [heads][kv_rank]
     std::vector<float> q_latent;  // [heads][kv_rank + n_rot], or full: [heads][n_value + head_size]
     QuantizedVector q_rows;       // [heads][kv_rank + n_rot], byte cache
     std::vector<float> k_nope;    // [heads][n_nope], materialised step
-    std::vector<float> scores;    // [heads][context rounded up to 16]
+    std::vector<float> scores;    // [heads][context rounded up to 16], of one token at a time
     QuantizedVector attended;     // [heads][kv_rank]
     QuantizedVector values;       // [heads][n_value]
     std::vector<float> attn_out;  // [dim]
@@ -53,12 +65,14 @@ struct State {
     std::vector<float> expert_out;              // [n_experts_used][dim]
     std::vector<float> routed;                  // [dim]
     std::vector<float> ffn_out;                 // [dim]
-    std::vector<float> logits;                  // [n_vocab]
+    std::vector<float> logits;                  // [n_vocab], of the pass's last token
 
     std::vector<float> rope_cos, rope_sin;  // [context][n_rot / 2]
 };
 
-State make_state(const Config& config, std::int64_t context);
+State make_state(const Config& config, std::int64_t context, std::int64_t batch);
+// Sets the number of tokens and the lists that depend on nothing else.
+void begin_pass(State& state, const Config& config, std::int64_t n);
 std::int64_t state_bytes(const State& state);  // of the buffers
 
 }  // namespace steady

@@ -15,21 +15,25 @@ struct Block;
 // What an alternative may ask of the model before it is chosen.
 struct ModelTraits {
     bool has_experts = false;
-    bool experts_are_q4_0 = false;  // gate, up and down of every block
+    bool experts_are_q4_0 = false;            // gate, up and down of every block
+    std::int64_t n_value = 0, head_size = 0;  // of one head, where keys and values are kept in full
 };
 
-// s.h → s.ffn_out: the routed experts of one token and the shared expert.
+// s.h → s.ffn_out: the routed experts of one token and the shared expert. A batch of tokens goes
+// expert by expert instead, whatever the alternative (steps/moe_grouped.cpp).
 struct MoeAlternative {
     std::string_view name;
     void (*run)(Arm& arm, const Block& block);
     bool needs_q4_0_experts;  // calls op q4_0_experts on whole expert tensors
 };
 
-// s.q and s.kv → s.attn_out: attention of the token at `position` over the cache, which it extends.
+// s.q and s.kv → s.attn_out: attention of the tokens at positions first … over the cache, which
+// they extend.
 struct MlaAlternative {
     std::string_view name;
-    void (*run)(Arm& arm, const Block& block, std::int64_t block_index, std::int64_t position);
-    bool full_cache;  // keys and values per head in place of the latent
+    void (*run)(Arm& arm, const Block& block, std::int64_t block_index, std::int64_t first);
+    bool full_cache;       // keys and values per head in place of the latent
+    bool batches = false;  // takes several tokens in one pass; if not, prompts go token by token
 };
 
 // fused, joined, indexed, indexed_gate_up, unfused

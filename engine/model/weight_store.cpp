@@ -25,6 +25,10 @@ std::int64_t source_row_bytes(const Tensor& tensor) {
     return row_bytes(tensor.type, static_cast<std::int64_t>(tensor.dims[0]));
 }
 
+std::int64_t aligned(std::int64_t bytes) {
+    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
 bool packs(const Placement& placement) {
     return placement.packer != nullptr && placement.packer->pack != nullptr;
 }
@@ -49,26 +53,21 @@ std::string human_bytes(std::int64_t bytes) {
     return fmt::format("{:.1f} MB", value / 1e6);
 }
 
-WeightStore::WeightStore(const GgufFile& file) : file_(&file) {
-    // Room for two layouts of everything and float copies of the small matrices that need them.
-    reserved_ = static_cast<std::int64_t>(file.file_bytes()) * 12 + (std::int64_t{1} << 30);
-    void* memory = mmap(nullptr, static_cast<std::size_t>(reserved_), PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) {
-        throw Error{fmt::format("cannot reserve {} of address space for the weights of {}",
-                                human_bytes(reserved_), file.path()),
-                    kExitInternal};
-    }
-    madvise(memory, static_cast<std::size_t>(reserved_), MADV_HUGEPAGE);
-    base_ = static_cast<std::byte*>(memory);
-    // Huge pages start at multiples of their size.
-    used_ = (kHugePage - static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(base_) %
-                                                   static_cast<std::uintptr_t>(kHugePage))) %
-            kHugePage;
-    loaded_ = used_;
+WeightStore::WeightStore(const GgufFile& file, int shared_descriptor) : file_(&file) {
+    if (shared_descriptor >= 0) shared_ = std::make_unique<SharedWeights>(shared_descriptor, file);
 }
 
-WeightStore::~WeightStore() { munmap(base_, static_cast<std::size_t>(reserved_)); }
+WeightStore::~WeightStore() {
+    for (const Mapping& mapping : private_) munmap(mapping.address, mapping.bytes);
+}
+
+std::span<const std::byte> WeightStore::largest() const {
+    std::span<const std::byte> most;
+    for (const auto& stretch : stretches_) {
+        if (stretch.size() > most.size()) most = stretch;
+    }
+    return most;
+}
 
 std::int64_t WeightStore::bytes_of(const Placement& placement) {
     const auto cols = static_cast<std::int64_t>(placement.tensor->dims[0]);
@@ -79,37 +78,94 @@ std::int64_t WeightStore::bytes_of(const Placement& placement) {
 }
 
 const std::byte* WeightStore::place(const Placement& placement) {
-    // The same packing function gives the same bytes, whichever variant names it.
-    std::string form = "gguf";
-    if (packs(placement)) {
-        form = fmt::format("{:x}", reinterpret_cast<std::uintptr_t>(placement.packer->pack));
-    }
+    // One layout of one weight type is one packing function, whichever op's variant names it.
+    std::string_view form = packs(placement) ? placement.packer->layout : "gguf";
     if (placement.transposed_f32) form = "transposed_f32";
-    const std::string key =
-        fmt::format("{}/{}/{}", placement.tensor->name, placement.first_row, form);
-    if (const auto found = known_.find(key); found != known_.end()) return found->second;
-    const std::int64_t bytes = bytes_of(placement);
-    std::byte* data = base_ + used_;
-    used_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    if (used_ > reserved_) {
-        throw Error{fmt::format("{}: the layouts asked for need more than {}; ask for fewer",
-                                file_->path(), human_bytes(reserved_)),
-                    kExitInternal};
+    std::string key = fmt::format("{}/{}/{}", placement.tensor->name, placement.first_row, form);
+    const auto [known, is_new] = known_.emplace(key, nullptr);
+    if (is_new) waiting_.push_back({placement, std::move(key), bytes_of(placement)});
+    return known->second;
+}
+
+void WeightStore::check_memory(std::int64_t needed) const {
+    const std::int64_t available = available_memory_bytes();
+    if (needed == 0 || available == 0 || needed + kKeepFree <= available) return;
+    throw Error{fmt::format(
+        "{}: weights need {} + {} to spare, {} are available now; free memory, use a smaller "
+        "model, or give both arms kernels of the same layout",
+        file_->path(), human_bytes(needed), human_bytes(kKeepFree), human_bytes(available))};
+}
+
+// What was asked for and did not come is asked for anew the next time.
+void WeightStore::forget_waiting() {
+    for (const Item& item : waiting_) known_.erase(item.key);
+    waiting_.clear();
+    if (shared_) shared_->abandon();
+}
+
+void WeightStore::reserve() {
+    if (waiting_.empty()) return;
+    try {
+        shared_ ? reserve_shared() : reserve_private();
+    } catch (...) {
+        forget_waiting();
+        throw;
     }
-    known_.emplace(key, data);
-    waiting_.push_back({placement, data, bytes});
-    return data;
+    for (const Item& item : waiting_) known_[item.key] = item.data;
+}
+
+void WeightStore::reserve_private() {
+    std::int64_t needed = 0;
+    for (const Item& item : waiting_) needed += aligned(item.bytes);
+    check_memory(needed);
+    const auto room = static_cast<std::size_t>(needed + kHugePage);
+    void* memory = mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        throw Error{
+            fmt::format("cannot map {} for the weights of {}", human_bytes(needed), file_->path()),
+            kExitInternal};
+    }
+    madvise(memory, room, MADV_HUGEPAGE);
+    private_.push_back({memory, room});
+    // Huge pages start at multiples of their size.
+    const auto address = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(memory));
+    std::byte* next =
+        static_cast<std::byte*>(memory) + (kHugePage - address % kHugePage) % kHugePage;
+    stretches_.emplace_back(next, static_cast<std::size_t>(needed));
+    for (Item& item : waiting_) {
+        item.data = next;
+        next += aligned(item.bytes);
+    }
+    bytes_ += needed;
+}
+
+void WeightStore::reserve_shared() {
+    shared_->begin();
+    std::vector<std::int64_t> offsets;
+    std::vector<bool> there;
+    std::int64_t needed = 0;
+    for (const Item& item : waiting_) {
+        const std::uint64_t key = shared_key(item.key);
+        const auto found = shared_->find(key, item.bytes);
+        offsets.push_back(found ? *found : shared_->append(key, item.bytes));
+        there.push_back(found.has_value());
+        if (!found) needed += aligned(item.bytes);
+        bytes_ += aligned(item.bytes);
+    }
+    check_memory(needed);
+    std::byte* base = shared_->map();
+    std::vector<Item> missing;
+    for (std::size_t i = 0; i < waiting_.size(); ++i) {
+        waiting_[i].data = base + offsets[i];
+        known_[waiting_[i].key] = waiting_[i].data;
+        const auto size = static_cast<std::size_t>(waiting_[i].bytes);
+        stretches_.emplace_back(waiting_[i].data, size);
+        if (!there[i]) missing.push_back(waiting_[i]);
+    }
+    waiting_ = std::move(missing);
 }
 
 void WeightStore::load(int threads) {
-    const std::int64_t needed = used_ - loaded_;
-    const std::int64_t available = available_memory_bytes();
-    if (available > 0 && needed + kKeepFree > available) {
-        throw Error{fmt::format(
-            "{}: weights need {} + {} to spare, {} are available now; free memory, use a smaller "
-            "model, or give both arms kernels of the same layout",
-            file_->path(), human_bytes(needed), human_bytes(kKeepFree), human_bytes(available))};
-    }
     std::atomic<std::size_t> next{0};
     std::atomic<bool> failed{false};
     std::exception_ptr error;
@@ -126,9 +182,13 @@ void WeightStore::load(int threads) {
     for (int i = 1; i < threads; ++i) helpers.emplace_back(work);
     work();
     for (std::thread& helper : helpers) helper.join();
-    if (error) std::rethrow_exception(error);
+    if (error) {
+        forget_waiting();
+        std::rethrow_exception(error);
+    }
+    for (const Item& item : waiting_) loaded_ += item.bytes;
     waiting_.clear();
-    loaded_ = used_;
+    if (shared_) shared_->publish();
 }
 
 // Reads rows [first, first + n) of a group as they are in the file.

@@ -1,14 +1,19 @@
-// The memory that holds a model's weights, once per process however many arms read it. Tensors are
-// first placed (which gives addresses), then loaded all together: read straight into huge pages,
-// and packed on the way when a variant wants another layout, so that weights never lie there twice.
+// The memory that holds a model's weights, once however many arms read it: private to the process,
+// or in a memory file that the processes of one experiment hand on. What arms need is noted first,
+// then room is made for exactly that, then everything is loaded together: read straight into huge
+// pages, and packed on the way when a variant wants another layout, so that weights never lie there
+// twice.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "engine/gguf/file.h"
+#include "engine/model/shared_weights.h"
 #include "kernels/base/registry.h"
 
 namespace steady {
@@ -27,40 +32,53 @@ struct Placement {
 
 class WeightStore {
 public:
-    // Reserves address space, not memory. Error if the system refuses.
-    explicit WeightStore(const GgufFile& file);
+    // shared_descriptor: of a memory file for the weights, or -1. Error: see SharedWeights.
+    explicit WeightStore(const GgufFile& file, int shared_descriptor = -1);
     ~WeightStore();
     WeightStore(const WeightStore&) = delete;
     WeightStore& operator=(const WeightStore&) = delete;
 
-    // Where the bytes will be after load(); the same placement twice gives the same address.
+    // Where the bytes will be after load(): null until reserve() was called behind the first
+    // place() of these bytes, and from then on always the same address.
     const std::byte* place(const Placement& placement);
     static std::int64_t bytes_of(const Placement& placement);
-    // Reads and packs what was placed since the last load, on `threads` threads. Error with the
-    // arithmetic shown if it does not fit into available memory.
+    // Makes room for what was placed since the last time. Error with the arithmetic shown if it
+    // does not fit into available memory.
+    void reserve();
+    // Reads and packs what was reserved and is not there yet, on `threads` threads.
     void load(int threads);
 
-    std::int64_t bytes() const { return used_; }  // placed, all layouts together
-    const std::byte* base() const { return base_; }
+    std::int64_t bytes() const { return bytes_; }          // placed, all layouts together
+    std::int64_t loaded_bytes() const { return loaded_; }  // of them read by this process
+    std::span<const std::byte> largest() const;            // stretch of weights
 
 private:
     struct Item {
         Placement placement;
-        std::byte* data;
+        std::string key;
         std::int64_t bytes;
+        std::byte* data = nullptr;
     };
+    void check_memory(std::int64_t needed) const;
+    void forget_waiting();
+    void reserve_private();
+    void reserve_shared();
     void load_item(const Item& item) const;
     void load_rows(const Item& item, std::int64_t group, std::int64_t first, std::int64_t n,
                    std::byte* dst) const;
     void load_transposed(const Item& item, std::int64_t group) const;
 
     const GgufFile* file_;
-    std::byte* base_ = nullptr;
-    std::int64_t reserved_ = 0;
-    std::int64_t used_ = 0;
-    std::int64_t loaded_ = 0;  // bytes of the items that are loaded
-    std::map<std::string, std::byte*> known_;
+    std::unique_ptr<SharedWeights> shared_;
+    std::int64_t bytes_ = 0, loaded_ = 0;
+    std::map<std::string, std::byte*> known_;  // null: not reserved yet
     std::vector<Item> waiting_;
+    struct Mapping {
+        void* address;
+        std::size_t bytes;
+    };
+    std::vector<Mapping> private_;
+    std::vector<std::span<const std::byte>> stretches_;
 };
 
 // Memory that the system could give now, and what this process holds, in bytes.

@@ -104,15 +104,20 @@ void add_shape(std::vector<Shape>& shapes, const Shape& shape) {
 
 void Walk::note_matvec(const Matrix& m) {
     const MatvecShape shape{m.groups, m.rows, m.cols};
+    const MatmulShape batch{m.groups, m.rows, m.cols, m.groups * kDefaultBatch};
     UsedShapes& shapes = uses.shapes;
     switch (m.type) {
         case Type::q4_0:
+            add_shape(std::get<Uses<Q4_0Matmul>>(shapes).shapes, batch);
             return add_shape(std::get<Uses<Q4_0Matvec>>(shapes).shapes, shape);
         case Type::q5_k:
+            add_shape(std::get<Uses<Q5_KMatmul>>(shapes).shapes, batch);
             return add_shape(std::get<Uses<Q5_KMatvec>>(shapes).shapes, shape);
         case Type::q6_k:
+            add_shape(std::get<Uses<Q6_KMatmul>>(shapes).shapes, batch);
             return add_shape(std::get<Uses<Q6_KMatvec>>(shapes).shapes, shape);
         case Type::q8_0:
+            add_shape(std::get<Uses<Q8_0Matmul>>(shapes).shapes, batch);
             return add_shape(std::get<Uses<Q8_0Matvec>>(shapes).shapes, shape);
         case Type::f32:
             return add_shape(std::get<Uses<F32Matvec>>(shapes).shapes, shape);
@@ -250,6 +255,8 @@ Weights Walk::weights() {
     const Tensor& embedding = expect("token_embd.weight", {c.dim, c.n_vocab});
     const bool tied = file.tensor("output.weight") == nullptr;
     uses.traits.has_experts = c.n_dense_blocks < c.n_blocks;
+    uses.traits.n_value = c.n_value;
+    uses.traits.head_size = c.head_size();
     uses.traits.experts_are_q4_0 = uses.traits.has_experts;
     all.token_embd = place({embedding.type, 1, c.n_vocab, c.dim},
                            {&embedding, 1, c.n_vocab, c.n_vocab, 0}, false);

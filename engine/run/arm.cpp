@@ -3,12 +3,19 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace steady {
 namespace {
 
 constexpr std::size_t kMaxProducts = ThreadPool::kMaxJobs;  // in one launch
+
+Activation shifted(Activation x, std::int64_t values) {
+    const std::int64_t blocks = values / kActivationBlock;
+    return {x.f32 + values,    x.q8 + values,     x.q8_scale + blocks,
+            x.q8_sum + blocks, x.q8_low + values, x.q16_sum + blocks};
+}
 
 template <class Op>
 Job bind(const Arm& arm, const Product& product, BoundProduct& slot) {
@@ -87,6 +94,50 @@ void count_product(Arm& arm, const BoundProduct& slot, std::int64_t ns) {
         slot);
 }
 
+namespace {
+
+// Runs the matmul if it reads what the matvec of the same type reads: its layout of the weights and
+// its form of the activations.
+template <class Matvec, class Matmul>
+bool matmul(Arm& arm, const Product& product, const VectorLists& lists) {
+    if (!plan_agrees<Matvec, Matmul>(arm.plan)) return false;
+    const Matrix& m = *product.m;
+    launch<Matmul>(arm, {{static_cast<std::int64_t>(lists.first.size()) - 1, m.rows, m.cols,
+                          static_cast<std::int64_t>(lists.x_row.size())},
+                         m.data,
+                         lists.first.data(),
+                         lists.x_row.data(),
+                         lists.y_row.data(),
+                         product.x,
+                         product.y});
+    return true;
+}
+
+bool matmul_by_type(Arm& arm, const Product& product, const VectorLists& lists) {
+    switch (product.m->type) {
+        case Type::q4_0:
+            return matmul<Q4_0Matvec, Q4_0Matmul>(arm, product, lists);
+        case Type::q5_k:
+            return matmul<Q5_KMatvec, Q5_KMatmul>(arm, product, lists);
+        case Type::q6_k:
+            return matmul<Q6_KMatvec, Q6_KMatmul>(arm, product, lists);
+        case Type::q8_0:
+            return matmul<Q8_0Matvec, Q8_0Matmul>(arm, product, lists);
+        default:
+            return false;
+    }
+}
+
+// Fused experts lie in the layout of op q4_0_experts. Where that is not the matvec's, nothing can
+// multiply them for a batch.
+std::int64_t usable_batch(const KernelPlan& plan, std::int64_t asked, std::int64_t context) {
+    const bool split = plan.moe->needs_q4_0_experts &&
+                       plan.variant<Q4_0Experts>().layout != plan.variant<Q4_0Matvec>().layout;
+    return split || !plan.mla->batches ? 1 : std::min(asked, context);
+}
+
+}  // namespace
+
 Arm::Arm(const Config& model_config, ArmOptions arm_options, KernelPlan arm_plan,
          Weights arm_weights, std::int64_t context)
     : config(model_config),
@@ -94,14 +145,43 @@ Arm::Arm(const Config& model_config, ArmOptions arm_options, KernelPlan arm_plan
       plan(arm_plan),
       weights(std::move(arm_weights)),
       cache(model_config, context, plan.mla->full_cache),
-      state(make_state(model_config, context)),
-      pool(options.threads) {}
+      pool(options.threads) {
+    options.batch = usable_batch(plan, options.batch, context);
+    state = make_state(model_config, context, options.batch);
+}
 
 void multiply(Arm& arm, std::span<const Product> products) {
+    const State& s = arm.state;
+    if (s.n > 1) {
+        for (const Product& each : products) {
+            const Matrix& m = *each.m;
+            if (matmul_by_type(arm, each, m.groups == 1 ? s.plain : s.per_head)) continue;
+            for (std::int64_t t = 0; t < s.n; ++t) {
+                const Product one{&m, shifted(each.x, t * m.groups * m.cols),
+                                  each.y + t * m.groups * m.rows};
+                multiply_some(arm, {&one, 1});
+            }
+        }
+        return;
+    }
     for (; products.size() > kMaxProducts; products = products.subspan(kMaxProducts)) {
         multiply_some(arm, products.first(kMaxProducts));
     }
     multiply_some(arm, products);
+}
+
+void multiply_grouped(Arm& arm, const Product& product, const VectorLists& lists) {
+    if (matmul_by_type(arm, product, lists)) return;
+    const Matrix& m = *product.m;
+    for (std::size_t group = 0; group + 1 < lists.first.size(); ++group) {
+        for (auto v = static_cast<std::size_t>(lists.first[group]);
+             v < static_cast<std::size_t>(lists.first[group + 1]); ++v) {
+            const Product one{&m, shifted(product.x, lists.x_row[v] * m.cols),
+                              product.y + lists.y_row[v] * m.rows,
+                              static_cast<std::int64_t>(group)};
+            multiply_some(arm, {&one, 1});
+        }
+    }
 }
 
 Input input_of(const Arm& arm, const Matrix& m) {

@@ -95,6 +95,32 @@ void call(Arm& arm, const typename Op::Args& args) {
     count<Op>(arm, args, arm.timed ? now_ns() - begin : 0);
 }
 
+// Runs the op for each token of the pass, whole tokens spread over the threads. args_of(t) gives
+// token t's arguments.
+template <class Op, class ArgsOf>
+void each(Arm& arm, ArgsOf args_of) {
+    const std::int64_t n = arm.state.n;
+    if (n == 1) return call<Op>(arm, args_of(0));
+    struct Task {
+        const VariantInfo<Op>* variant;
+        const ArgsOf* args_of;
+        static void run(const void* self, Range tokens) noexcept {
+            const Task& task = *static_cast<const Task*>(self);
+            for (std::int64_t t = tokens.begin; t < tokens.end; ++t) {
+                const typename Op::Args args = (*task.args_of)(t);
+                for (int phase = 0; phase < Op::phases; ++phase) {
+                    task.variant->run(args, {0, Op::rows(args.shape, phase), phase});
+                }
+            }
+        }
+    };
+    const std::int64_t begin = arm.timed ? now_ns() : 0;
+    const Task task{&arm.plan.variant<Op>(), &args_of};
+    arm.pool.launch(Job{&Task::run, &task, n, 1, 0});
+    const std::int64_t ns = arm.timed ? (now_ns() - begin) / n : 0;
+    for (std::int64_t t = 0; t < n; ++t) count<Op>(arm, args_of(t), ns);
+}
+
 // Runs the op on all threads of the arm: one launch, a barrier after each phase.
 template <class Op>
 void launch(Arm& arm, const typename Op::Args& args) {
@@ -110,12 +136,12 @@ void launch(Arm& arm, const typename Op::Args& args) {
     count<Op>(arm, args, arm.timed ? now_ns() - begin : 0);
 }
 
-// One matrix times one vector per group: y = m · x.
+// One matrix times one vector per group: y = m · x, for each token of the pass.
 struct Product {
     const Matrix* m = nullptr;
-    Activation x;             // [groups][cols]
-    float* y = nullptr;       // [groups * rows]
-    std::int64_t group = -1;  // ≥ 0: only this group of the matrix (one expert)
+    Activation x;             // [n][groups][cols]
+    float* y = nullptr;       // [n][groups * rows]
+    std::int64_t group = -1;  // ≥ 0: only this group of the matrix (one expert), for one token
 };
 
 // A product with the op that its weight type selects: what a step needs to put it into a launch of
@@ -135,8 +161,12 @@ Job bind_product(const Arm& arm, const Product& product, BoundProduct& slot);
 std::int64_t weight_bytes(const BoundProduct& slot);  // 0 for an empty slot
 void count_product(Arm& arm, const BoundProduct& slot, std::int64_t ns);
 
-// Independent products in one launch; each goes to its weight type's op.
+// Independent products. For one token they share a launch and each goes to its weight type's
+// matvec; for a batch each is a launch of its type's matmul, or where there is none, of a matvec
+// per token.
 void multiply(Arm& arm, std::span<const Product> products);
+// One product whose groups (experts) meet the vectors of these lists.
+void multiply_grouped(Arm& arm, const Product& product, const VectorLists& lists);
 inline void multiply(Arm& arm, const Product& product) { multiply(arm, {&product, 1}); }
 
 // The form in which this arm's kernel for m reads x.

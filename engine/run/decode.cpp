@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "engine/model/forward.h"
 #include "engine/text/tokenizer.h"
 
@@ -28,7 +30,7 @@ void burn(std::int64_t begin_ns, double share) {
 TimedToken timed_token(Arm& arm, Scope scope, std::int32_t token, std::int64_t position,
                        std::int64_t turn) {
     const std::int64_t block = block_of_turn(arm.config, turn);
-    if (scope != Scope::model) embed(arm, token);
+    if (scope != Scope::model) embed(arm, {&token, 1});
     const std::int64_t begin = now_ns();
     switch (scope) {
         case Scope::model:
@@ -47,10 +49,13 @@ TimedToken timed_token(Arm& arm, Scope scope, std::int32_t token, std::int64_t p
 
 std::span<const float> feed(Arm& arm, std::span<const std::int32_t> tokens, std::int64_t first) {
     std::span<const float> logits;
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
+    // A trace names the values of one token at a time.
+    const auto batch = arm.trace ? 1 : static_cast<std::size_t>(arm.options.batch);
+    for (std::size_t i = 0; i < tokens.size(); i += batch) {
         const std::int64_t begin = arm.options.burn > 0 ? now_ns() : 0;
-        logits =
-            forward(arm, tokens[i], first + static_cast<std::int64_t>(i), i + 1 == tokens.size());
+        const std::size_t n = std::min(batch, tokens.size() - i);
+        logits = forward(arm, tokens.subspan(i, n), first + static_cast<std::int64_t>(i),
+                         i + n == tokens.size());
         if (arm.options.burn > 0) burn(begin, arm.options.burn);
     }
     return logits;

@@ -28,7 +28,7 @@ struct TimedToken {
 TimedToken timed_token(Arm& arm, Scope scope, std::int32_t token, std::int64_t position,
                        std::int64_t turn);
 
-// Feeds tokens at positions first … without logits but for the last; returns those.
+// Feeds tokens at positions first … in batches, without logits but for the last; returns those.
 std::span<const float> feed(Arm& arm, std::span<const std::int32_t> tokens, std::int64_t first = 0);
 
 // n forced tokens of `text`: as the model's tokenizer cuts it, repeated when it is shorter.

@@ -44,8 +44,36 @@ std::string why_not_all(const VariantInfo<Op>& variant, const Uses<Op>& uses) {
     return "";
 }
 
+// The champions of a matmul follow the matvec's choice: weights lie in one layout only.
 template <class Op>
-void choose(Choice<Op>& choice, const PlanRequest& request, const Uses<Op>& uses) {
+bool fits(const VariantInfo<Op>& /*variant*/, const KernelPlan& /*plan*/) {
+    return true;
+}
+template <class Matvec, class Matmul>
+bool same_form(const VariantInfo<Matmul>& variant, const KernelPlan& plan) {
+    const auto& one = plan.variant<Matvec>();
+    return variant.layout == one.layout && variant.input == one.input;
+}
+template <>
+bool fits(const VariantInfo<Q4_0Matmul>& variant, const KernelPlan& plan) {
+    return same_form<Q4_0Matvec>(variant, plan);
+}
+template <>
+bool fits(const VariantInfo<Q5_KMatmul>& variant, const KernelPlan& plan) {
+    return same_form<Q5_KMatvec>(variant, plan);
+}
+template <>
+bool fits(const VariantInfo<Q6_KMatmul>& variant, const KernelPlan& plan) {
+    return same_form<Q6_KMatvec>(variant, plan);
+}
+template <>
+bool fits(const VariantInfo<Q8_0Matmul>& variant, const KernelPlan& plan) {
+    return same_form<Q8_0Matvec>(variant, plan);
+}
+
+template <class Op>
+void choose(Choice<Op>& choice, const PlanRequest& request, const Uses<Op>& uses,
+            const KernelPlan& plan) {
     const auto named = request.kernels.find(Op::name);
     const bool all = request.kernels.contains("*");
     if (named != request.kernels.end() || all) {
@@ -55,6 +83,13 @@ void choose(Choice<Op>& choice, const PlanRequest& request, const Uses<Op>& uses
         if (const std::string why = why_not_all(*found.variant, uses); !why.empty()) {
             throw Error{"kernels: " + why};
         }
+        if (!fits(*found.variant, plan) && !all) {
+            throw Error{fmt::format(
+                "kernels: {}={} reads layout {} with {} activations, and the matvec of this type "
+                "holds another; name a matvec with the same",
+                Op::name, found.variant->name, found.variant->layout,
+                input_name(found.variant->input))};
+        }
         choice = {found.variant, Reason::flag};
         return;
     }
@@ -62,6 +97,7 @@ void choose(Choice<Op>& choice, const PlanRequest& request, const Uses<Op>& uses
         if (champion.op != Op::name) continue;
         const FoundVariant<Op> found = find_variant<Op>(champion.variant);
         if (found.variant == nullptr || !why_not_all(*found.variant, uses).empty()) continue;
+        if (!fits(*found.variant, plan)) continue;
         choice = {found.variant, Reason::champion};
         return;
     }
@@ -167,12 +203,19 @@ KernelPlan resolve_plan(const PlanRequest& request, const UsedShapes& shapes,
                         const ModelTraits& traits) {
     check_names(request);
     KernelPlan plan;
-    for_each_op(plan.kernels, [&](auto& choice) {
-        using Op = typename std::decay_t<decltype(choice)>::OpType;
-        choose(choice, request, std::get<Uses<Op>>(shapes));
-    });
     choose_step("moe", moe_alternatives(), request, traits, plan.moe, plan.moe_reason);
     choose_step("mla", mla_alternatives(), request, traits, plan.mla, plan.mla_reason);
+    UsedShapes used = shapes;
+    if (plan.mla->full_cache) {  // attention of one head over its own keys and values
+        auto& attention = std::get<Uses<MlaAttention>>(used).shapes;
+        for (MlaAttentionShape& shape : attention) {
+            shape = {1, traits.n_value, traits.head_size, shape.n_positions};
+        }
+    }
+    for_each_op(plan.kernels, [&](auto& choice) {
+        using Op = typename std::decay_t<decltype(choice)>::OpType;
+        choose(choice, request, std::get<Uses<Op>>(used), plan);
+    });
     return plan;
 }
 

@@ -19,9 +19,13 @@
 #include "kernels/moe_router/op.h"
 #include "kernels/other_matvec/op.h"
 #include "kernels/q4_0_experts/op.h"
+#include "kernels/q4_0_matmul/op.h"
 #include "kernels/q4_0_matvec/op.h"
+#include "kernels/q5_k_matmul/op.h"
 #include "kernels/q5_k_matvec/op.h"
+#include "kernels/q6_k_matmul/op.h"
 #include "kernels/q6_k_matvec/op.h"
+#include "kernels/q8_0_matmul/op.h"
 #include "kernels/q8_0_matvec/op.h"
 #include "kernels/quantize_q16/op.h"
 #include "kernels/quantize_q8/op.h"
@@ -39,9 +43,13 @@ struct OpList {
 };
 
 // Every op that the forward calls.
-using EngineOps = OpList<Q4_0Matvec, Q5_KMatvec, Q6_KMatvec, Q8_0Matvec, F32Matvec, OtherMatvec,
-                         Q4_0Experts, QuantizeQ8, QuantizeQ16, DequantizeRow, RmsNorm, Rope, Swiglu,
-                         Add, MlaAttention, MlaAttentionQ8, MoeRouter>;
+using EngineOps =
+    OpList<Q4_0Matvec, Q5_KMatvec, Q6_KMatvec, Q8_0Matvec, F32Matvec, OtherMatvec, Q4_0Matmul,
+           Q5_KMatmul, Q6_KMatmul, Q8_0Matmul, Q4_0Experts, QuantizeQ8, QuantizeQ16, DequantizeRow,
+           RmsNorm, Rope, Swiglu, Add, MlaAttention, MlaAttentionQ8, MoeRouter>;
+
+// Tokens of a prompt that one pass takes unless told otherwise.
+constexpr std::int64_t kDefaultBatch = 64;
 
 enum class Reason { flag, champion, reference };
 std::string_view reason_name(Reason reason);
@@ -78,6 +86,15 @@ struct KernelPlan {
         return *std::get<Choice<Op>>(kernels).variant;
     }
 };
+
+// Whether a type's matmul reads weights and activations as its matvec does; if not, prompts go
+// through the matvec.
+template <class Matvec, class Matmul>
+bool plan_agrees(const KernelPlan& plan) {
+    const auto& one = plan.variant<Matvec>();
+    const auto& many = plan.variant<Matmul>();
+    return one.layout == many.layout && one.input == many.input;
+}
 
 // "reference", or "op=variant,op=variant,…" over the champions. Error for anything else.
 PlanRequest parse_plan(std::string_view text);

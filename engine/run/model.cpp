@@ -5,11 +5,11 @@
 
 namespace steady {
 
-Model::Model(const std::string& path)
+Model::Model(const std::string& path, int weights_descriptor)
     : file(GgufFile::open(path)),
       config(read_config(file)),
       uses(model_uses(file, config)),
-      store(file) {}
+      store(file, weights_descriptor) {}
 
 std::vector<std::unique_ptr<Arm>> Model::make_arms(const std::vector<ArmOptions>& requests,
                                                    std::int64_t context) {
@@ -17,6 +17,8 @@ std::vector<std::unique_ptr<Arm>> Model::make_arms(const std::vector<ArmOptions>
     for (const ArmOptions& request : requests) {
         plans.push_back(resolve_plan(request.plan, uses.shapes, uses.traits));
     }
+    for (const KernelPlan& plan : plans) place_weights(file, config, plan, store);
+    store.reserve();
     std::vector<Weights> weights;
     for (const KernelPlan& plan : plans) {
         weights.push_back(place_weights(file, config, plan, store));

@@ -19,8 +19,9 @@ struct Model {
     ModelUses uses;
     WeightStore store;
 
+    // weights_descriptor: a memory file for the weights that outlives this process, or -1.
     // Error: a file that cannot be read, or is not such a model.
-    explicit Model(const std::string& path);
+    explicit Model(const std::string& path, int weights_descriptor = -1);
 
     // Resolves the plans, loads the weights that they need and makes one arm for each request.
     std::vector<std::unique_ptr<Arm>> make_arms(const std::vector<ArmOptions>& requests,

@@ -56,13 +56,21 @@ void set_engine_flag(ArmOptions& options, const std::string& name, const std::st
     } else if (name == "pin") {
         if (value != "on" && value != "off") reject(name, value, "on or off");
         options.threads.pin = value == "on";
+    } else if (name == "batch") {
+        const auto [end, problem] =
+            std::from_chars(value.data(), value.data() + value.size(), options.batch);
+        if (problem != std::errc() || end != value.data() + value.size() || options.batch < 1 ||
+            options.batch > kMostBatch) {
+            reject(name, value, fmt::format("a number of tokens from 1 to {}", kMostBatch));
+        }
     } else if (name == "burn") {
         options.burn = parse_share(name, value);
     } else if (name == "tag") {
         if (value.size() > 64) reject(name, value, "at most 64 bytes");
         options.tag = value;
     } else {
-        throw Error{fmt::format("unknown engine flag '{}'; flags: burn, cut, pin, tag, wait", name)};
+        throw Error{
+            fmt::format("unknown engine flag '{}'; flags: batch, burn, cut, pin, tag, wait", name)};
     }
 }
 
@@ -70,6 +78,7 @@ std::map<std::string, std::string> engine_flags(const ArmOptions& options) {
     return {{"wait", std::string(wait_name(options.threads.wait))},
             {"cut", cut_name(options.threads)},
             {"pin", options.threads.pin ? "on" : "off"},
+            {"batch", std::to_string(options.batch)},
             {"burn", fmt::format("{:g}%", options.burn * 100)},
             {"tag", options.tag}};
 }

@@ -169,10 +169,11 @@ Reply answer_line(Session& session, const std::string& line, std::size_t& shift)
 
 }  // namespace
 
-void serve_session(const std::string& model_path, std::istream& in, std::ostream& out) {
+void serve_session(const std::string& model_path, std::istream& in, std::ostream& out,
+                   int weights_descriptor) {
     Session session;
     session.path = model_path;
-    session.model = std::make_unique<Model>(model_path);
+    session.model = std::make_unique<Model>(model_path, weights_descriptor);
     std::size_t shift = 0;
     bool too_long = false;
     for (std::string line; read_line(in, line, too_long);) {

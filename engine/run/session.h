@@ -7,7 +7,10 @@
 
 namespace steady {
 
-// Serves until quit or end of input. Error only if the model file itself cannot be opened.
-void serve_session(const std::string& model_path, std::istream& in, std::ostream& out);
+// Serves until quit or end of input. weights_descriptor: a memory file for the weights that
+// outlives this process, or -1. Error only if the model file itself cannot be opened, or the memory
+// file is not for it.
+void serve_session(const std::string& model_path, std::istream& in, std::ostream& out,
+                   int weights_descriptor = -1);
 
 }  // namespace steady

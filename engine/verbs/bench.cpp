@@ -41,9 +41,10 @@ std::vector<std::int32_t> scattered_tokens(std::int64_t n, std::int64_t n_vocab)
 
 // Read speed of the pages that hold the weights; of a buffer in huge pages when they are few.
 double read_gb_per_s(Model& model, Arm& arm) {
-    if (model.store.bytes() >= kReadBytes) {
-        const auto bytes = static_cast<std::size_t>(std::min(model.store.bytes(), 2 * kReadBytes));
-        return read_bytes_per_s(arm.pool, {model.store.base(), bytes}, kReadPasses) / 1e9;
+    const std::span<const std::byte> weights = model.store.largest();
+    if (weights.size() >= static_cast<std::size_t>(kReadBytes)) {
+        const std::size_t n = std::min(weights.size(), static_cast<std::size_t>(2 * kReadBytes));
+        return read_bytes_per_s(arm.pool, weights.first(n), kReadPasses) / 1e9;
     }
     const PageBuffer buffer(kReadBytes / 2);
     return read_bytes_per_s(arm.pool, buffer.bytes(), kReadPasses) / 1e9;
@@ -74,6 +75,15 @@ Measured measure(Arm& arm, Scope scope, std::int64_t depth, std::int64_t n,
         static_cast<double>(arm.pool.counters().launches - launches) / static_cast<double>(n);
     measured.peak_rss_bytes = peak_resident_bytes();
     return measured;
+}
+
+// Seconds for a prompt at positions 0 …, after the same prompt as warm-up.
+double time_prompt(Arm& arm, std::span<const std::int32_t> tokens) {
+    if (tokens.empty()) return 0;
+    feed(arm, tokens);
+    const std::int64_t begin = now_ns();
+    feed(arm, tokens);
+    return static_cast<double>(now_ns() - begin) / 1e9;
 }
 
 // Weight bytes of the blocks that scope block or ffn cycles through, one block's mean.
@@ -124,6 +134,10 @@ void print_report(const Json& r, const std::string& what) {
     const double gb = r["weight_gb_per_s"], read = r["read_gb_per_s"];
     fmt::print("  weights {:.3f} GB per token at {:.2f} GB/s, {:.0f} % of {:.2f} GB/s read speed\n",
                r["weight_bytes_per_token"].get<double>() / 1e9, gb, 100 * gb / read, read);
+    if (r.contains("prompt_tokens")) {
+        fmt::print("  prompt of {}: {:.2f} tok/s\n", r["prompt_tokens"].get<std::int64_t>(),
+                   r["prompt_tokens_per_s"].get<double>());
+    }
     fmt::print("  {:.0f} launches per token · peak memory {}\n",
                r["launches_per_token"].get<double>(),
                human_bytes(r["peak_rss_bytes"].get<std::int64_t>()));
@@ -135,12 +149,19 @@ int run_bench_model(const Arguments& arguments) {
     const std::int64_t n = arguments.number("-n", 1, 1 << 20, 32);
     const std::int64_t depth = arguments.number("--depth", 0, 1 << 22, 0);
     Model model(arguments.positionals[0]);
-    const std::int64_t positions = depth + kWarmUpTokens + n;
+    const std::int64_t n_prompt = arguments.number("--prompt", 0, 1 << 22, 0);
+    const std::int64_t positions = std::max(depth + kWarmUpTokens + n, n_prompt);
     auto arms = model.make_arms({arguments.arm()}, positions);
     const auto tokens = scattered_tokens(positions, model.config.n_vocab);
+    const double prompt_s =
+        time_prompt(*arms[0], std::span(tokens).first(static_cast<std::size_t>(n_prompt)));
     const Measured measured = measure(*arms[0], Scope::model, depth, n, tokens);
-    const Json result = report(model, *arms[0], measured,
-                               static_cast<double>(arms[0]->weights.bytes_per_token), depth);
+    Json result = report(model, *arms[0], measured,
+                         static_cast<double>(arms[0]->weights.bytes_per_token), depth);
+    if (n_prompt > 0) {
+        result["prompt_tokens"] = n_prompt;
+        result["prompt_tokens_per_s"] = static_cast<double>(n_prompt) / prompt_s;
+    }
     arguments.json() ? fmt::print("{}\n", result.dump()) : print_report(result, "model");
     return kExitOk;
 }

@@ -32,6 +32,12 @@ Prompt read_prompt(const Arguments& arguments, const std::optional<Tokenizer>& t
     if (as_text == arguments.has("--tokens")) {
         throw Error{"generate: give exactly one of --prompt TEXT and --tokens LIST"};
     }
+    if (arguments.has("--chat") && !as_text) {
+        throw Error{"--chat: token ids are taken literally; give the user's turn by --prompt TEXT"};
+    }
+    if (arguments.has("--system") && !arguments.has("--chat")) {
+        throw Error{"--system: only a chat has a system's turn; add --chat"};
+    }
     if (!as_text) return {arguments.tokens("--tokens", n_vocab), false};
     const std::string text = arguments.text("--prompt");
     Prompt prompt{{}, true};

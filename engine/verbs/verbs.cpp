@@ -84,6 +84,7 @@ const std::vector<Verb>& verbs() {
          "",
          true,
          {{"-n", "N", "timed tokens, default 32"},
+          {"--prompt", "N", "also time a prompt of so many tokens; default 0: none"},
           {"--depth", "D", "positions already in the cache, default 0"}},
          run_bench_model},
         {"bench block",
@@ -106,14 +107,16 @@ const std::vector<Verb>& verbs() {
          "the protocol that the runner drives, on standard input and output",
          "One JSON object per line; engine/README.md has an example.",
          false,
-         {},
+         {{"--weights-fd", "N",
+           "an inherited memory file that holds the weights, or will: processes share them"}},
          run_session},
     };
     return table;
 }
 
 int run_session(const Arguments& arguments) {
-    serve_session(arguments.positionals[0], std::cin, std::cout);
+    const auto weights = static_cast<int>(arguments.number("--weights-fd", 3, 1 << 20, -1));
+    serve_session(arguments.positionals[0], std::cin, std::cout, weights);
     return kExitOk;
 }
 

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -99,6 +101,14 @@ EngineExecutor::EngineExecutor(EngineExecutorOptions options) : options_(std::mo
         throw Error{fmt::format("subject.program {} cannot be run yet; steady-engine can",
                                 options_.spec->subject.program)};
     }
+    // Sparse: pages come with the weights. Two layouts of everything and float copies find room.
+    std::error_code error;
+    const auto model_bytes = std::filesystem::file_size(options_.model_path, error);
+    const std::uint64_t room = 3 * (error ? 0 : model_bytes) + (std::uint64_t{1} << 30U);
+    weights_ = Fd{::memfd_create("steady-weights", MFD_CLOEXEC)};
+    if (!weights_ || ::ftruncate(weights_.get(), static_cast<off_t>(room)) != 0) {
+        throw Error{"cannot make a memory file for the weights", kExitInternal};
+    }
 }
 
 ChildOptions EngineExecutor::child(const std::string& program,
@@ -119,7 +129,9 @@ ChildOptions EngineExecutor::child(const std::string& program,
 }
 
 EngineSession EngineExecutor::start() const {
-    auto options = child(options_.engine_path, {"session", options_.model_path});
+    auto options = child(options_.engine_path, {"session", options_.model_path, "--weights-fd",
+                                                std::to_string(weights_.get())});
+    options.weights_fd = weights_.get();
     options.sha256 = options_.engine_sha256;
     return EngineSession(std::move(options));
 }

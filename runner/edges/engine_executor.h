@@ -6,6 +6,7 @@
 #include <string>
 
 #include "runner/edges/engine_session.h"
+#include "runner/edges/files.h"
 #include "runner/pipeline/executor.h"
 #include "runner/pipeline/spec.h"
 
@@ -49,6 +50,9 @@ private:
     void settle();
 
     EngineExecutorOptions options_;
+    // The weights, prepared by the first engine process and mapped by all others of this
+    // experiment.
+    Fd weights_;
     std::optional<protocol::OpenReply> applied_;
     bool measured_before_ = false;
 };

@@ -143,7 +143,7 @@ Child::Child(ChildOptions options) : options_(std::move(options)), nonce_(random
     plan.directory = options_.directory;
     plan.run_as = options_.run_as;
     plan.limits = options_.limits;
-    plan.keep_fd = options_.host_lock_fd;
+    plan.keep_fds = {options_.host_lock_fd, options_.weights_fd};
 
     auto in = make_stdin();
     auto out = make_pipe();

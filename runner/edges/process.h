@@ -42,6 +42,7 @@ struct ChildOptions {
     std::vector<std::string> roots;  // argv[0] must lie below one; empty: anywhere
     std::string sha256;              // if set, the program's hash must be this
     int host_lock_fd = -1;           // stays open in the child
+    int weights_fd = -1;             // likewise
     const StopSignal* stop = nullptr;
     std::size_t output_cap = std::size_t{1} << 20U;  // bytes on stdout, in all
     std::size_t line_cap = std::size_t{64} << 10U;

@@ -80,7 +80,9 @@ void arrange_descriptors(const SpawnPlan& plan, Prepared& ready) {
         if (::dup2(lifted[static_cast<std::size_t>(i)], i) < 0) give_up(ready.report_fd, "dup2");
     }
     ::syscall(SYS_close_range, 3U, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);
-    if (plan.keep_fd >= 3) ::fcntl(plan.keep_fd, F_SETFD, 0);
+    for (const int fd : plan.keep_fds) {
+        if (fd >= 3) ::fcntl(fd, F_SETFD, 0);
+    }
 }
 
 [[noreturn]] void become(const SpawnPlan& plan, Prepared& ready) {

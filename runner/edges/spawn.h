@@ -31,14 +31,15 @@ struct SpawnPlan {
     std::optional<Identity> run_as;
     Limits limits;
     int stdin_fd = -1, stdout_fd = -1, stderr_fd = -1;  // -1: /dev/null
-    int keep_fd = -1;                                   // stays open in the child (the host lock)
+    // Stay open in the child: the host lock, the weights' memory.
+    std::vector<int> keep_fds;
     bool new_session = false;     // setsid: outlives us. Otherwise its own group
     bool die_with_parent = true;  // SIGKILL when the spawning *thread* ends
     bool no_new_privileges = true;
 };
 
 // Starts the program and returns its pid once exec has succeeded; every descriptor except 0, 1, 2
-// and keep_fd is closed in it. Throws Error with the failing step and the system's reason.
+// and keep_fds is closed in it. Throws Error with the failing step and the system's reason.
 pid_t spawn(const SpawnPlan& plan);
 
 // Looks a user up by name; absent when there is none.

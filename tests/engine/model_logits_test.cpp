@@ -94,6 +94,30 @@ TEST_P(TinyModel, ThreadsAndCutsChangeNoBit) {
     }
 }
 
+// A prompt in batches leaves the logits and the cache that single tokens leave, bit for bit.
+TEST_P(TinyModel, BatchesChangeNoBit) {
+    const tiny::Prompt prompt = tiny::prompts(GetParam())[2];
+    const auto n = static_cast<std::int64_t>(prompt.tokens.size());
+    for (const PlanRequest& plan :
+         {kReference, PlanRequest{}, PlanRequest{{}, {{"mla", "materialised"}}}}) {
+        std::vector<float> last, after;
+        for (const std::int64_t batch : {1, 8, 64}) {
+            Model model(tiny::path(GetParam()));
+            ArmOptions options = with(plan, batch == 8 ? 2 : 1);
+            options.batch = batch;
+            auto arms = model.make_arms({options}, 64);
+            const auto prompted = copy(feed(*arms[0], prompt.tokens));
+            const auto decoded = copy(feed(*arms[0], std::span(prompt.greedy).first(1), n));
+            if (batch == 1) {
+                last = prompted;
+                after = decoded;
+            }
+            EXPECT_EQ(prompted, last) << "batch " << batch;
+            EXPECT_EQ(decoded, after) << "batch " << batch;
+        }
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, TinyModel, testing::ValuesIn(tiny::kModels), [](const auto& model) {
     std::string name = model.param;
     for (char& c : name) c = c == '-' ? '_' : c;

@@ -9,9 +9,12 @@
 namespace steady {
 namespace {
 
-void cache_latent(Arm& arm, std::int64_t index, std::int64_t position) {
-    std::memcpy(arm.cache.row(index, position), arm.state.kv.data(),
-                static_cast<std::size_t>(arm.config.latent_size()) * sizeof(float));
+void cache_latent(Arm& arm, std::int64_t index, std::int64_t first) {
+    const std::int64_t width = arm.config.latent_size();
+    for (std::int64_t t = 0; t < arm.state.n; ++t) {
+        std::memcpy(arm.cache.row(index, first + t), arm.state.kv.data() + t * width,
+                    static_cast<std::size_t>(width) * sizeof(float));
+    }
 }
 
 // q_latent[h] = [k_b[h] · q_nope[h] | q_pe[h]]
@@ -19,37 +22,41 @@ void absorb_query(Arm& arm, const Block& b, std::int64_t index) {
     State& s = arm.state;
     const Config& c = arm.config;
     const auto floats = [](std::int64_t n) { return static_cast<std::size_t>(n) * sizeof(float); };
-    for (std::int64_t h = 0; h < c.n_heads; ++h) {
+    const std::int64_t n_rows = s.n * c.n_heads;
+    for (std::int64_t h = 0; h < n_rows; ++h) {
         std::memcpy(s.q_nope.f32.data() + h * c.n_nope, s.q.data() + h * c.head_size(),
                     floats(c.n_nope));
     }
-    quantize_for(arm, s.q_nope, c.n_heads * c.n_nope, {&b.attn_k_b});
+    quantize_for(arm, s.q_nope, n_rows * c.n_nope, {&b.attn_k_b});
     multiply(arm, {&b.attn_k_b, s.q_nope.view(), s.q_absorbed.data()});
-    arm.note("q_nope_absorbed", index, s.q_absorbed);
-    for (std::int64_t h = 0; h < c.n_heads; ++h) {
+    arm.note("q_nope_absorbed", index, values_of(s.q_absorbed, n_rows, c.kv_rank));
+    for (std::int64_t h = 0; h < n_rows; ++h) {
         float* row = s.q_latent.data() + h * c.latent_size();
         std::memcpy(row, s.q_absorbed.data() + h * c.kv_rank, floats(c.kv_rank));
         std::memcpy(row + c.kv_rank, s.q.data() + h * c.head_size() + c.n_nope, floats(c.n_rot));
     }
+    arm.note("Qcur", index, values_of(s.q_latent, n_rows, c.latent_size()));
 }
 
 }  // namespace
 
-void mla_absorbed(Arm& arm, const Block& b, std::int64_t index, std::int64_t position) {
+void mla_absorbed(Arm& arm, const Block& b, std::int64_t index, std::int64_t first) {
     State& s = arm.state;
     const Config& c = arm.config;
-    cache_latent(arm, index, position);
+    cache_latent(arm, index, first);
     absorb_query(arm, b, index);
-    launch<MlaAttention>(arm, {{c.n_heads, c.kv_rank, c.n_rot, position + 1},
-                               s.q_latent.data(),
-                               arm.cache.row(index, 0),
-                               c.attention_scale,
-                               s.scores.data(),
-                               s.attended.f32.data()});
-    quantize_for(arm, s.attended, c.n_heads * c.kv_rank, {&b.attn_v_b});
+    for (std::int64_t t = 0; t < s.n; ++t) {
+        launch<MlaAttention>(arm, {{c.n_heads, c.kv_rank, c.n_rot, first + t + 1},
+                                   s.q_latent.data() + t * c.n_heads * c.latent_size(),
+                                   arm.cache.row(index, 0),
+                                   c.attention_scale,
+                                   s.scores.data(),
+                                   s.attended.f32.data() + t * c.n_heads * c.kv_rank});
+    }
+    quantize_for(arm, s.attended, s.n * c.n_heads * c.kv_rank, {&b.attn_v_b});
     multiply(arm, {&b.attn_v_b, s.attended.view(), s.values.f32.data()});
-    arm.note("kqv_out", index, s.values.f32);
-    quantize_for(arm, s.values, c.n_heads * c.n_value, {&b.attn_output});
+    arm.note("kqv_out", index, values_of(s.values.f32, s.n, c.n_heads * c.n_value));
+    quantize_for(arm, s.values, s.n * c.n_heads * c.n_value, {&b.attn_output});
     multiply(arm, {&b.attn_output, s.values.view(), s.attn_out.data()});
 }
 

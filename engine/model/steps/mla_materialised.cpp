@@ -12,22 +12,24 @@ namespace {
 std::size_t floats(std::int64_t n) { return static_cast<std::size_t>(n) * sizeof(float); }
 
 // Per head, one cached row [value | key]: value = v_b[h] · c, key = [k rows of h · c | k_pe].
-void cache_keys_and_values(Arm& arm, const Block& b, std::int64_t index, std::int64_t position) {
+void cache_keys_and_values(Arm& arm, const Block& b, std::int64_t index, std::int64_t first) {
     State& s = arm.state;
     const Config& c = arm.config;
-    std::memcpy(s.c.f32.data(), s.kv.data(), floats(c.kv_rank));
     // Every head multiplies the same latent, and a grouped product wants one x per group.
-    for (std::int64_t h = 0; h < c.n_heads; ++h) {
-        std::memcpy(s.attended.f32.data() + h * c.kv_rank, s.c.f32.data(), floats(c.kv_rank));
+    for (std::int64_t row = 0; row < s.n * c.n_heads; ++row) {
+        const float* latent = s.kv.data() + row / c.n_heads * c.latent_size();
+        std::memcpy(s.attended.f32.data() + row * c.kv_rank, latent, floats(c.kv_rank));
     }
-    quantize_for(arm, s.attended, c.n_heads * c.kv_rank, {&b.attn_k_rows, &b.attn_v_b});
+    quantize_for(arm, s.attended, s.n * c.n_heads * c.kv_rank, {&b.attn_k_rows, &b.attn_v_b});
     multiply(arm, std::array{Product{&b.attn_k_rows, s.attended.view(), s.k_nope.data()},
                              Product{&b.attn_v_b, s.attended.view(), s.values.f32.data()}});
-    for (std::int64_t h = 0; h < c.n_heads; ++h) {
-        float* row = arm.cache.row(index, h, position);
-        std::memcpy(row, s.values.f32.data() + h * c.n_value, floats(c.n_value));
-        std::memcpy(row + c.n_value, s.k_nope.data() + h * c.n_nope, floats(c.n_nope));
-        std::memcpy(row + c.n_value + c.n_nope, s.kv.data() + c.kv_rank, floats(c.n_rot));
+    for (std::int64_t at = 0; at < s.n * c.n_heads; ++at) {
+        const std::int64_t t = at / c.n_heads;
+        float* row = arm.cache.row(index, at % c.n_heads, first + t);
+        const float* k_pe = s.kv.data() + t * c.latent_size() + c.kv_rank;
+        std::memcpy(row, s.values.f32.data() + at * c.n_value, floats(c.n_value));
+        std::memcpy(row + c.n_value, s.k_nope.data() + at * c.n_nope, floats(c.n_nope));
+        std::memcpy(row + c.n_value + c.n_nope, k_pe, floats(c.n_rot));
     }
 }
 
@@ -35,24 +37,24 @@ void cache_keys_and_values(Arm& arm, const Block& b, std::int64_t index, std::in
 
 // A head's attention is the latent op at n_heads = 1: the row's first n_value values are what is
 // summed, and a query that is zero there scores against the key alone.
-void mla_materialised(Arm& arm, const Block& b, std::int64_t index, std::int64_t position) {
+void mla_materialised(Arm& arm, const Block& b, std::int64_t index, std::int64_t first) {
     State& s = arm.state;
     const Config& c = arm.config;
-    cache_keys_and_values(arm, b, index, position);
+    cache_keys_and_values(arm, b, index, first);
     const std::int64_t width = c.n_value + c.head_size();
-    for (std::int64_t h = 0; h < c.n_heads; ++h) {
-        float* q = s.q_latent.data() + h * width;
+    for (std::int64_t at = 0; at < s.n * c.n_heads; ++at) {
+        float* q = s.q_latent.data() + at * width;
         std::memset(q, 0, floats(c.n_value));
-        std::memcpy(q + c.n_value, s.q.data() + h * c.head_size(), floats(c.head_size()));
-        call<MlaAttention>(arm, {{1, c.n_value, c.head_size(), position + 1},
+        std::memcpy(q + c.n_value, s.q.data() + at * c.head_size(), floats(c.head_size()));
+        call<MlaAttention>(arm, {{1, c.n_value, c.head_size(), first + at / c.n_heads + 1},
                                  q,
-                                 arm.cache.row(index, h, 0),
+                                 arm.cache.row(index, at % c.n_heads, 0),
                                  c.attention_scale,
                                  s.scores.data(),
-                                 s.values.f32.data() + h * c.n_value});
+                                 s.values.f32.data() + at * c.n_value});
     }
-    arm.note("kqv_out", index, s.values.f32);
-    quantize_for(arm, s.values, c.n_heads * c.n_value, {&b.attn_output});
+    arm.note("kqv_out", index, values_of(s.values.f32, s.n, c.n_heads * c.n_value));
+    quantize_for(arm, s.values, s.n * c.n_heads * c.n_value, {&b.attn_output});
     multiply(arm, {&b.attn_output, s.values.view(), s.attn_out.data()});
 }
 

@@ -15,10 +15,10 @@ constexpr MoeAlternative kMoe[] = {{"fused", moe_fused, true},
                                    {"indexed", moe_indexed, false},
                                    {"indexed_gate_up", moe_indexed_gate_up, false},
                                    {"unfused", moe_unfused, false}};
-constexpr MlaAlternative kMla[] = {{"absorbed", mla_absorbed, false},
-                                   {"heads", mla_heads, false},
-                                   {"heads_q8", mla_heads_q8, false},
-                                   {"materialised", mla_materialised, true}};
+constexpr MlaAlternative kMla[] = {{"absorbed", mla_absorbed, false, true},
+                                   {"heads", mla_heads, false, false},
+                                   {"heads_q8", mla_heads_q8, false, false},
+                                   {"materialised", mla_materialised, true, true}};
 
 }  // namespace
 
@@ -28,30 +28,33 @@ std::span<const MlaAlternative> mla_alternatives() { return kMla; }
 void route_and_open_shared(Arm& arm, const Block& b, Input experts) {
     State& s = arm.state;
     const Config& c = arm.config;
-    quantize_for(arm, s.h, c.dim, {&b.ffn_gate_inp, &b.ffn_gate, &b.ffn_up}, experts);
+    quantize_for(arm, s.h, s.n * c.dim, {&b.ffn_gate_inp, &b.ffn_gate, &b.ffn_up}, experts);
     const std::array products{Product{&b.ffn_gate_inp, s.h.view(), s.router.data()},
                               Product{&b.ffn_gate, s.h.view(), s.gate.data()},
                               Product{&b.ffn_up, s.h.view(), s.up.data()}};
     const bool shared = b.ffn_gate.present();
     multiply(arm, std::span<const Product>(products).first(shared ? 3 : 1));
-    call<MoeRouter>(arm, {{c.n_experts, c.n_experts_used},
-                          s.router.data(),
-                          b.exp_probs_b,
-                          c.gating,
-                          c.expert_weights_norm,
-                          c.expert_weights_scale,
-                          s.expert_ids.data(),
-                          s.expert_weights.data()});
+    each<MoeRouter>(arm, [&](std::int64_t t) -> MoeRouter::Args {
+        return {{c.n_experts, c.n_experts_used},
+                s.router.data() + t * c.n_experts,
+                b.exp_probs_b,
+                c.gating,
+                c.expert_weights_norm,
+                c.expert_weights_scale,
+                s.expert_ids.data() + t * c.n_experts_used,
+                s.expert_weights.data() + t * c.n_experts_used};
+    });
     if (shared) swiglu_hidden(arm, b);
 }
 
 void sum_experts(Arm& arm, const Block& b) {
     State& s = arm.state;
+    const std::int64_t n = s.n * arm.config.dim;
     if (!b.ffn_gate.present()) {
-        std::copy(s.routed.begin(), s.routed.end(), s.ffn_out.begin());
+        std::copy_n(s.routed.begin(), n, s.ffn_out.begin());
         return;
     }
-    call<Add>(arm, {{arm.config.dim}, s.routed.data(), 1, s.ffn_out.data()});
+    call<Add>(arm, {{n}, s.routed.data(), 1, s.ffn_out.data()});
 }
 
 }  // namespace steady

@@ -1,0 +1,77 @@
+// The loop of every matmul over a layout of sixteen rows side by side: for each sixteen rows, the
+// group's vectors in tiles of up to kMost, so that weights are decoded once per tile and read from
+// memory once. A Dot computes one tile; per vector it does what the matvec of the same layout does,
+// in the same order, so that a batch gives the same bits.
+#pragma once
+
+#include <array>
+#include <cstring>
+
+#include "kernels/base/avx512.h"
+#include "kernels/base/matmul.h"
+#include "kernels/base/target.h"
+
+namespace steady::matmul_rows16 {
+
+constexpr std::int64_t kRows = 16;
+
+// Layouts of sixteen rows take exactly the bytes of the GGUF layout.
+template <Type kType>
+std::int64_t packed_bytes(MatrixShape shape) {
+    return shape.rows * row_bytes(kType, shape.cols);
+}
+
+// Where one vector's activations lie.
+struct Vector {
+    const std::int8_t* q8;
+    const std::int8_t* low;   // q16 only
+    const float* scale;       // [cols / 32]
+    const std::int32_t* sum;  // [cols / 32]: q8_sum, or q16_sum for a q16 variant
+};
+
+KERNEL_TARGET_BEGIN(KERNEL_AVX512_VNNI)
+
+[[gnu::always_inline]] inline __m512i broadcast4(const std::int8_t* at) {
+    int four;
+    std::memcpy(&four, at, 4);
+    return _mm512_set1_epi32(four);
+}
+
+template <class Dot, int kN>
+[[gnu::always_inline]] inline void tile(const MatmulArgs& args, std::int64_t r, std::int64_t v) {
+    const MatmulShape& shape = args.shape;
+    std::array<Vector, kN> x;
+    for (int i = 0; i < kN; ++i) {
+        const std::int64_t row = args.x_row[v + i];
+        const std::int64_t block = row * (shape.cols / 32);
+        x[static_cast<std::size_t>(i)] = {
+            args.x.q8 + row * shape.cols,
+            Dot::kInput == Input::q16 ? args.x.q8_low + row * shape.cols : nullptr,
+            args.x.q8_scale + block,
+            (Dot::kInput == Input::q16 ? args.x.q16_sum : args.x.q8_sum) + block};
+    }
+    __m512 y[kN];
+    Dot::template run<kN>(args.w + r * row_bytes(Dot::kType, shape.cols), x, shape.cols, y);
+    for (int i = 0; i < kN; ++i) {
+        _mm512_storeu_ps(args.y + args.y_row[v + i] * shape.rows + r % shape.rows, y[i]);
+    }
+}
+
+// Vectors [v, end) in tiles of kN, the rest in halves of it.
+template <class Dot, int kN>
+inline void tiles(const MatmulArgs& args, std::int64_t r, std::int64_t v, std::int64_t end) {
+    for (; end - v >= kN; v += kN) tile<Dot, kN>(args, r, v);
+    if constexpr (kN > 1) tiles<Dot, kN / 2>(args, r, v, end);
+}
+
+template <class Dot>
+void run(const MatmulArgs& args, Range range) noexcept {
+    for (std::int64_t r = range.begin; r < range.end; r += kRows) {
+        const std::int64_t group = r / args.shape.rows;
+        tiles<Dot, Dot::kMost>(args, r, args.first[group], args.first[group + 1]);
+    }
+}
+
+KERNEL_TARGET_END
+
+}  // namespace steady::matmul_rows16
