@@ -59,7 +59,8 @@ std::string days_from_now(long long days) {
 std::string tokens_text(const std::vector<Token>& tokens) {
     std::string text;
     for (const Token& token : tokens) {
-        text += fmt::format("{:<24} {:<28} {}\n", token.name, fmt::join(token.scopes, ","),
+        const std::string scopes = fmt::format("{}", fmt::join(token.scopes, ","));
+        text += fmt::format("{:<24} {:<28} {}\n", token.name, scopes,
                             token.revoked              ? "revoked"
                             : token.expires_at.empty() ? "does not expire"
                                                        : "until " + token.expires_at);

@@ -208,7 +208,7 @@ TEST_F(FullDisk, AFirstStartSaysSoAndWorksOnceThereIsRoom) {
         start();
         FAIL() << "started on a full disk";
     } catch (const Error& error) {
-        EXPECT_THAT(error.what(), ::testing::HasSubstr("No space left on device"));
+        EXPECT_THAT(error.what(), ::testing::HasSubstr("no space left: 0 MB free"));
         EXPECT_THAT(error.what(), ::testing::HasSubstr(base_));
     }
     free_space();
