@@ -197,7 +197,7 @@ const cases = {
     const good = await page.locator('#spec').inputValue();
     const claim = '<img src=x onerror=document.title=1> <script>alert(1)</script> enough';
     const spec = good
-      .replace('The VNNI experts kernel raises decode speed', claim)
+      .replace('Vector instructions make the routed experts faster', claim)
       .replace('"me"', '"<svg onload=alert(1)>"')
       .replace('my-first-question', 'hostile-question');
     const reply = await fetch(`${context.address}/api/experiments`, {
