@@ -91,15 +91,15 @@ async function watches(page, shot) {
   await page.evaluate(() => {
     window.stayed = true;
   });
-  await page.locator('header.verdict.running').waitFor({ timeout: 60000 });
+  await page.locator('header.verdict.running').waitFor({ timeout: 200000 });
   const live = page.locator('#so-far');
   await Promise.race([
-    live.waitFor({ timeout: 120000 }),
-    page.locator('header.verdict .headline').waitFor({ timeout: 120000 }),
+    live.waitFor({ timeout: 400000 }),
+    page.locator('header.verdict .headline').waitFor({ timeout: 400000 }),
   ]);
   const seen = (await live.count()) > 0;
   await shot('2-running');
-  await page.locator('header.verdict .headline').waitFor({ timeout: 180000 });
+  await page.locator('header.verdict .headline').waitFor({ timeout: 400000 });
   assert.ok(await page.evaluate(() => window.stayed), 'the page was never reloaded');
   console.log(`    live interval ${seen ? 'seen' : 'not seen before the verdict'}`);
   return seen;
