@@ -170,8 +170,7 @@ ListPage list(Transaction& transaction, const ListQuery& query) {
     const std::string words = search_words(query.text);
     for (const auto& row :
          transaction.exec_params(statement, query.verdict, query.state, query.owner, query.metric,
-                                 query.host, words, query.before, query.limit + 1,
-                                 query.suite)) {
+                                 query.host, words, query.before, query.limit + 1, query.suite)) {
         page.rows.push_back(list_row(row));
     }
     if (static_cast<int>(page.rows.size()) > query.limit) {
