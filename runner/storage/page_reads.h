@@ -87,7 +87,7 @@ std::vector<ListRow> journal(pqxx::transaction_base& transaction, const std::str
                              int limit);
 std::vector<QueueRow> queue(pqxx::transaction_base& transaction, int limit);
 std::vector<HostDetail> hosts(pqxx::transaction_base& transaction);
-// The latest measurement of every op and variant, from the last 80 profiles.
+// The latest measurement of every op and variant, from the last 40 profiles.
 std::vector<KernelRow> kernels(pqxx::transaction_base& transaction);
 // Over the latest 2000 experiments.
 std::vector<OwnerRow> owners(pqxx::transaction_base& transaction);

@@ -76,7 +76,7 @@ inline constexpr const char* kPageProfiles =
     "and a.kind = 'applied' order by a.epoch desc limit 1) "
     "from steady.evidence b join steady.job j using (job_id) join steady.experiment e using (exp_id) "
     "left join steady.host h on h.host_id = j.pin_host "
-    "where b.kind = 'profile' order by b.job_id desc limit 80";
+    "where b.kind = 'profile' order by b.job_id desc limit 40";
 
 inline constexpr const char* kPageAccepted =
     "select e.name, k.key, k.value from steady.verdict v join steady.job j using (job_id) "

@@ -68,7 +68,7 @@ function noise(data) {
       { head: 'Latest', class: 'dim', cell: (row) => time(row.at) },
     ],
     rows,
-    { label: 'Own noise' },
+    { label: 'Spread of a pair by machine and metric' },
   );
 }
 

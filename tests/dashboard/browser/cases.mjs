@@ -197,7 +197,7 @@ const cases = {
     const good = await page.locator('#spec').inputValue();
     const claim = '<img src=x onerror=document.title=1> <script>alert(1)</script> enough';
     const spec = good
-      .replace('The VNNI experts kernel raises decode speed', claim)
+      .replace('Vector instructions make the routed experts faster', claim)
       .replace('"me"', '"<svg onload=alert(1)>"')
       .replace('my-first-question', 'hostile-question');
     const reply = await fetch(`${context.address}/api/experiments`, {
@@ -418,16 +418,18 @@ const cases = {
   },
 
   async 'the page weighs little'(context) {
-    let total = 0;
-    const count = async (response) => {
-      total += (await response.body().catch(() => Buffer.alloc(0))).length;
-    };
-    context.page.on('response', count);
+    const bodies = [];
+    context.page.on('response', (response) =>
+      bodies.push(response.body().catch(() => Buffer.alloc(0))),
+    );
     const one = await accepted(context);
     await open(context, `/x/${one.id}`);
+    await context.page.locator('.evidence .figure img').scrollIntoViewIfNeeded();
     await context.page.waitForLoadState('networkidle');
-    context.page.off('response', count);
-    console.log(`    ${Math.round(total / 1024)} KB uncompressed`);
+    const all = await Promise.all(bodies);
+    const total = all.reduce((sum, body) => sum + body.length, 0);
+    console.log(`    ${Math.round(total / 1024)} KB uncompressed in ${all.length} answers`);
+    assert.ok(all.length > 10 && total > 40 * 1024, 'the whole page was counted');
     assert.ok(total < 400 * 1024);
   },
 };

@@ -4,9 +4,9 @@
 // Usage: node live.mjs BIN_DIR MODELS_DIR. Exit code 77: something that cannot be had here is missing.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { FLAGS, findChromium, root } from './setup.mjs';
 
 const [bin, models] = process.argv.slice(2);
@@ -14,11 +14,20 @@ const chromium = findChromium();
 const { chromium: driver } = await import('playwright-core');
 const state = mkdtempSync(join(tmpdir(), 'steady-live-'));
 chmodSync(state, 0o755); // as root the database runs under a user of its own
+// A project of its own: the worker writes its entry there, not into the journal of this tree.
+const project = join(state, 'project');
+mkdirSync(join(project, 'journal'), { recursive: true });
+cpSync(
+  join(dirname(dirname(root)), 'experiments/workloads'),
+  join(project, 'experiments/workloads'),
+  { recursive: true },
+);
 const env = {
   PATH: '/usr/local/bin:/usr/bin:/bin',
   HOME: state,
   LANG: 'C.UTF-8',
   STEADY_STATE_DIR: state,
+  STEADY_ROOT: project,
   STEADY_MODELS: models,
   STEADY_HOST_LOCK: join(state, 'host.lock'),
 };
@@ -91,15 +100,15 @@ async function watches(page, shot) {
   await page.evaluate(() => {
     window.stayed = true;
   });
-  await page.locator('header.verdict.running').waitFor({ timeout: 60000 });
+  await page.locator('header.verdict.running').waitFor({ timeout: 200000 });
   const live = page.locator('#so-far');
   await Promise.race([
-    live.waitFor({ timeout: 120000 }),
-    page.locator('header.verdict .headline').waitFor({ timeout: 120000 }),
+    live.waitFor({ timeout: 400000 }),
+    page.locator('header.verdict .headline').waitFor({ timeout: 400000 }),
   ]);
   const seen = (await live.count()) > 0;
   await shot('2-running');
-  await page.locator('header.verdict .headline').waitFor({ timeout: 180000 });
+  await page.locator('header.verdict .headline').waitFor({ timeout: 400000 });
   assert.ok(await page.evaluate(() => window.stayed), 'the page was never reloaded');
   console.log(`    live interval ${seen ? 'seen' : 'not seen before the verdict'}`);
   return seen;
