@@ -45,8 +45,16 @@ void expect_agreement(const MadeModel& made, bool champions = true) {
                 << plan_text(arms[0]->plan) << "batch " << batch << ", first " << last[0]
                 << ", exact " << exact[0];
             if (batch == 1) single.assign(last.begin(), last.end());
-            EXPECT_TRUE(std::equal(last.begin(), last.end(), single.begin()))
-                << plan_text(arms[0]->plan) << "a batch of " << batch << " gives other bits";
+            // The fused experts' reference keeps doubles where a batch, expert by expert, has
+            // floats in between: only there may the last bits move.
+            const bool doubles = arms[0]->plan.moe->needs_q4_0_experts &&
+                                 arms[0]->plan.variant<Q4_0Experts>().name == "reference";
+            if (doubles) {
+                EXPECT_LE(tiny::rel_l2(last, single), 1e-6) << "a batch of " << batch;
+            } else {
+                EXPECT_TRUE(std::equal(last.begin(), last.end(), single.begin()))
+                    << plan_text(arms[0]->plan) << "a batch of " << batch << " gives other bits";
+            }
         }
     }
 }

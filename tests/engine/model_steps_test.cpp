@@ -24,6 +24,7 @@ Ran run(const std::string& name, const PlanRequest& plan, int threads) {
     ArmOptions options;
     options.plan = plan;
     options.threads.threads = threads;
+    options.batch = 1;  // the alternatives of decoding
     auto arms = model.make_arms({options}, 64);
     Ran ran;
     const std::vector<std::int32_t> all = tiny::prompts(name)[1].tokens;
