@@ -61,7 +61,9 @@ std::vector<pid_t> our_backends(const Layout& layout) {
         const pid_t pid = std::atoi(entry.path().filename().c_str());
         if (pid <= 0) continue;
         const auto words = arguments_of(pid);
-        if (!words.empty() && words[0].rfind(title, 0) == 0) found.push_back(pid);
+        const bool titled = !words.empty() && words[0].rfind(title, 0) == 0;
+        // A backend that was forked a moment ago still has the postmaster's own command line.
+        if (titled || is_our_postmaster(pid, layout)) found.push_back(pid);
     }
     return found;
 }
