@@ -449,7 +449,7 @@ export async function run(context) {
     const page = await view.newPage();
     const errors = [];
     const expected = [];
-    page.setDefaultTimeout(10000);
+    page.setDefaultTimeout(30000);
     page.on('console', (message) => {
       if (message.type() === 'error') errors.push(message.text());
     });
