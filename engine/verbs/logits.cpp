@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/model/forward.h"
+#include "engine/run/decode.h"
 #include "engine/run/model.h"
 #include "engine/verbs/verbs.h"
 
@@ -58,14 +59,13 @@ int run_logits(const Arguments& arguments) {
     std::optional<Dump> dump;
     if (arguments.has("--dump")) dump.emplace(arguments.text("--dump"));
     std::span<const float> logits;
-    for (std::int64_t p = 0; p < n; ++p) {
-        if (dump) {
-            arm.trace = [&dump, p](std::string_view name, std::int64_t block,
-                                   std::span<const float> values) {
-                dump->add(name, block, p, values);
-            };
-        }
-        logits = forward(arm, tokens[static_cast<std::size_t>(p)], p, p + 1 == n || dump);
+    if (!dump) logits = feed(arm, tokens);
+    for (std::int64_t p = 0; dump && p < n; ++p) {
+        arm.trace = [&dump, p](std::string_view name, std::int64_t block,
+                               std::span<const float> values) {
+            dump->add(name, block, p, values);
+        };
+        logits = forward(arm, tokens[static_cast<std::size_t>(p)], p);
     }
     if (dump) dump->finish();
     if (arguments.json()) {

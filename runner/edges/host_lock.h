@@ -17,7 +17,7 @@ public:
     // when none can be opened.
     static std::optional<HostLock> acquire(double timeout_s, const std::string& path = {});
 
-    int fd() const { return fd_.get(); }  // close-on-exec here; given to children as keep_fd
+    int fd() const { return fd_.get(); }  // close-on-exec here; given to children, see keep_fds
 
 private:
     explicit HostLock(Fd fd) : fd_(std::move(fd)) {}
