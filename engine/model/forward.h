@@ -10,7 +10,7 @@
 
 namespace steady {
 
-// Feeds 1 … options.batch tokens at positions first … (first + n ≤ context), which extends the
+// Feeds 1 … batch tokens at positions first … (first + n ≤ context), which extends the
 // cache. Returns the last token's logits [n_vocab], valid until the next call; empty when they are
 // not wanted (inside a prompt).
 std::span<const float> forward(Arm& arm, std::span<const std::int32_t> tokens, std::int64_t first,

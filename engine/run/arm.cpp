@@ -146,8 +146,8 @@ Arm::Arm(const Config& model_config, ArmOptions arm_options, KernelPlan arm_plan
       weights(std::move(arm_weights)),
       cache(model_config, context, plan.mla->full_cache),
       pool(options.threads) {
-    options.batch = usable_batch(plan, options.batch, context);
-    state = make_state(model_config, context, options.batch);
+    batch = usable_batch(plan, options.batch, context);
+    state = make_state(model_config, context, batch);
 }
 
 void multiply(Arm& arm, std::span<const Product> products) {

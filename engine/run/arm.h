@@ -42,6 +42,8 @@ struct Arm {
 
     const Config& config;
     ArmOptions options;
+    std::int64_t batch =
+        1;  // tokens of a prompt per pass: options.batch, or 1 where the plan cannot
     KernelPlan plan;
     Weights weights;
     KvCache cache;

@@ -50,7 +50,7 @@ TimedToken timed_token(Arm& arm, Scope scope, std::int32_t token, std::int64_t p
 std::span<const float> feed(Arm& arm, std::span<const std::int32_t> tokens, std::int64_t first) {
     std::span<const float> logits;
     // A trace names the values of one token at a time.
-    const auto batch = arm.trace ? 1 : static_cast<std::size_t>(arm.options.batch);
+    const auto batch = arm.trace ? 1 : static_cast<std::size_t>(arm.batch);
     for (std::size_t i = 0; i < tokens.size(); i += batch) {
         const std::int64_t begin = arm.options.burn > 0 ? now_ns() : 0;
         const std::size_t n = std::min(batch, tokens.size() - i);

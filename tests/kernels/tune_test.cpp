@@ -3,6 +3,7 @@
 #include "kernels/tool/tune.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -28,7 +29,8 @@ TEST(BetterHalf, KeepsTheBestRoundedUpBestFirst) {
 class TuneCache : public testing::Test {
 protected:
     void TearDown() override { std::filesystem::remove_all(folder_); }
-    std::string folder_ = testing::TempDir() + "/tune_test";
+    // Tests run side by side, each a process of its own.
+    std::string folder_ = testing::TempDir() + "/tune_test-" + std::to_string(::getpid());
     std::string path_ = folder_ + "/deeper/tune.json";
     TuneKey key_{"add", "n=64", 1, false, "some cpu", "0123"};
 };
