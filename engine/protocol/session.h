@@ -32,7 +32,7 @@ struct ArmRequest {
 
 struct AppliedKernel {
     std::string variant;
-    std::string reason;          // "flag", "champion" or "reference"
+    std::string reason;  // "flag", "champion", "reference", or "follows" another op's choice
     double calls_per_token = 0;  // counted on a real decode step, not derived from the plan
 };
 

@@ -46,6 +46,10 @@ std::string why_not_all(const VariantInfo<Op>& variant, const Uses<Op>& uses) {
 
 // The champions of a matmul follow the matvec's choice: weights lie in one layout only.
 template <class Op>
+constexpr bool kFollowsMatvec = std::is_same_v<Op, Q4_0Matmul> || std::is_same_v<Op, Q5_KMatmul> ||
+                                std::is_same_v<Op, Q6_KMatmul> || std::is_same_v<Op, Q8_0Matmul>;
+
+template <class Op>
 bool fits(const VariantInfo<Op>& /*variant*/, const KernelPlan& /*plan*/) {
     return true;
 }
@@ -98,10 +102,11 @@ void choose(Choice<Op>& choice, const PlanRequest& request, const Uses<Op>& uses
         const FoundVariant<Op> found = find_variant<Op>(champion.variant);
         if (found.variant == nullptr || !why_not_all(*found.variant, uses).empty()) continue;
         if (!fits(*found.variant, plan)) continue;
-        choice = {found.variant, Reason::champion};
+        choice = {found.variant, kFollowsMatvec<Op> ? Reason::follows : Reason::champion};
         return;
     }
-    choice = {find_variant<Op>("reference").variant, Reason::reference};
+    choice = {find_variant<Op>("reference").variant,
+              kFollowsMatvec<Op> ? Reason::follows : Reason::reference};
     if (choice.variant == nullptr) {
         throw Error{fmt::format("op {}: no reference is linked into this program", Op::name),
                     kExitInternal};
@@ -173,6 +178,8 @@ std::string_view reason_name(Reason reason) {
             return "flag";
         case Reason::champion:
             return "champion";
+        case Reason::follows:
+            return "follows";
         case Reason::reference:
             break;
     }

@@ -51,7 +51,8 @@ using EngineOps =
 // Tokens of a prompt that one pass takes unless told otherwise.
 constexpr std::int64_t kDefaultBatch = 64;
 
-enum class Reason { flag, champion, reference };
+// follows: chosen to fit another op's choice, so it differs when that one does.
+enum class Reason { flag, champion, reference, follows };
 std::string_view reason_name(Reason reason);
 
 template <class Op>

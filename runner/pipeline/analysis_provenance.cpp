@@ -93,6 +93,16 @@ bool follows_from_step(const Spec& spec, const std::string& path) {
                        [](const std::string& one) { return one.rfind("steps", 0) == 0; });
 }
 
+// The program chose it to fit another op's choice, in both arms: it differs because that one does.
+bool follows_another(const std::string& path, const protocol::AppliedArm& a,
+                     const protocol::AppliedArm& b) {
+    if (!is_kernel(path)) return false;
+    const std::string op = path.substr(std::string("kernels.").size());
+    const auto in_a = a.kernels.find(op), in_b = b.kernels.find(op);
+    return in_a != a.kernels.end() && in_b != b.kernels.end() && in_a->second.reason == "follows" &&
+           in_b->second.reason == "follows";
+}
+
 }  // namespace
 
 std::map<std::string, std::string> applied_settings(const protocol::AppliedArm& arm) {
@@ -142,6 +152,7 @@ std::optional<Objection> check_provenance(const Spec& spec, const protocol::Open
         if (both && in_a->second == in_b->second) continue;
         if (declared(spec, path) || declared(spec, path.substr(path.find('.') + 1))) continue;
         if (!both && follows_from_step(spec, path)) continue;
+        if (both && follows_another(path, a->second, b->second)) continue;
         return Objection{kUndeclared,
                          fmt::format("{} is {} in A and {} in B, which expect_diff does not name",
                                      path, in_a == settings_a.end() ? "absent" : in_a->second,

@@ -75,6 +75,15 @@ TEST(Provenance, AStepMayCallOtherOps) {
     EXPECT_EQ(reason(bench), "");
 }
 
+TEST(Provenance, AnOpMayFollowAnothersChoice) {
+    Bench bench(plain_spec(), {});
+    bench.applied.arms["A"].kernels["q4_0_matmul"] = {"reference", "follows", 0};
+    bench.applied.arms["B"].kernels["q4_0_matmul"] = {"avx512_vnni_rows16", "follows", 0};
+    EXPECT_EQ(reason(bench), "");
+    bench.applied.arms["B"].kernels["q4_0_matmul"].reason = "champion";
+    EXPECT_EQ(reason(bench), "undeclared_difference");
+}
+
 TEST(Provenance, TheFileItselfMustAgreeWithExpectDiff) {
     Spec spec = plain_spec();
     spec.expect_diff.clear();
