@@ -17,8 +17,8 @@ namespace steady {
 struct Experiment {
     const Spec* spec = nullptr;
     std::uint64_t seed = 0;
-    std::vector<Pair> pairs;   // sealed before (resume); new ones are appended as they come
-    Evidence evidence;         // likewise; prior must be there
+    std::vector<Pair> pairs;  // sealed before (resume); new ones are appended as they come
+    Evidence evidence;        // likewise; prior must be there
     Executor* executor = nullptr;
     SampleSink* sink = nullptr;
     // After each pair: what the judge says now. For progress lines; between timed regions.
