@@ -33,7 +33,7 @@ struct IntervalPlot {
 Panel interval_plot(const IntervalPlot& plot);
 
 struct PairPoint {
-    double value = 0;     // log ratio, + is better
+    double value = 0;     // fraction, + is better
     bool a_first = true;  // A began more of the blocks
     bool discarded = false;
 };

@@ -60,30 +60,22 @@ Panel intervals(const Record& record) {
     return figures::interval_plot(plot);
 }
 
-// The confidence sequence is of log ratios; the axis of the pair plot is too.
-figures::Bounds log_bounds(const Interval& interval) {
-    const auto log_of = [](const std::optional<double>& value) -> std::optional<double> {
-        return value && *value > -1 ? std::optional(std::log1p(*value)) : std::nullopt;
-    };
-    return {log_of(interval.low), log_of(interval.high)};
-}
-
 Panel pairs(const Record& record, const std::vector<PairRow>& rows) {
     figures::PairPlot plot;
     plot.metric = pairs_metric(record);
     for (const PairRow& row : rows) {
         if (row.d) {
-            plot.points.push_back({*row.d, row.a_first, !row.discarded.empty()});
+            plot.points.push_back({std::expm1(*row.d), row.a_first, !row.discarded.empty()});
         }
     }
     if (record.analysis) {
         for (const Interval& interval : record.analysis->narrowing) {
-            plot.narrowing.push_back(log_bounds(interval));
+            plot.narrowing.push_back({interval.low, interval.high});
         }
     }
     const Gate* decides = deciding_gate(record.spec);
     if (decides != nullptr && decides->goal == Goal::gain) {
-        plot.worth = decides->floor + decides->worth;
+        plot.worth = std::expm1(decides->floor + decides->worth);
     }
     return figures::pair_plot(plot);
 }
