@@ -15,9 +15,9 @@ TEST(SchemaExperiments, EveryFileIsValid) {
     int n_files = 0;
     for (const auto& entry : fs::recursive_directory_iterator(root)) {
         const std::string folder = fs::relative(entry.path(), root).begin()->string();
-        if (entry.path().extension() != ".json" || folder == "workloads" || folder == "schema") {
-            continue;
-        }
+        // Beside the questions: what they are run on, how they are written, and answers.
+        const bool question = folder != "workloads" && folder != "schema" && folder != "records";
+        if (entry.path().extension() != ".json" || !question) continue;
         ++n_files;
         const SpecResult result =
             parse_spec(read_file(entry.path().string()), entry.path().stem().string());
