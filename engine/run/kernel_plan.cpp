@@ -152,7 +152,9 @@ void choose_step(std::string_view step, std::span<const Alternative> alternative
 
 void check_names(const PlanRequest& request) {
     const EngineOps::Tuple<Choice> ops;
-    for (const auto& [op, variant] : request.kernels) {
+    for (const auto& entry : request.kernels) {
+        const auto& op = entry.first;
+        const auto& variant = entry.second;
         if (op == "*") {
             if (variant == "reference") continue;
             throw Error{"kernels: \"*\" may only be \"reference\", not \"" + variant + "\""};
