@@ -41,18 +41,14 @@ constexpr Champion kChampions[] = {
     {"quantize_q8", "avx512", ""},
     {"quantize_q8", "avx2", ""},
     {"quantize_q16", "avx512", ""},
-    {"dequantize_row", "avx512", ""},
-    {"dequantize_row", "avx2", ""},
     {"moe_router", "avx512", ""},
     {"moe_router", "avx2", ""},
     {"rms_norm", "avx512", ""},
     {"rms_norm", "avx2", ""},
     {"rope", "avx512", ""},
-    {"rope", "avx2", ""},
     {"swiglu", "avx512", ""},
     {"swiglu", "avx2", ""},
     {"add", "avx512", ""},
-    {"add", "avx2", ""},
 };
 
 }  // namespace

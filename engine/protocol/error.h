@@ -4,7 +4,6 @@
 
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 namespace steady {
 
@@ -12,8 +11,8 @@ namespace steady {
 enum ExitCode { kExitOk = 0, kExitInternal = 1, kExitUsage = 2, kExitInterrupted = 130 };
 
 struct Error : std::runtime_error {
-    explicit Error(std::string message, ExitCode code = kExitUsage)
-        : std::runtime_error(std::move(message)), exit_code(code) {}
+    explicit Error(const std::string& message, ExitCode code = kExitUsage)
+        : std::runtime_error(message), exit_code(code) {}
     ExitCode exit_code;
 };
 

@@ -203,7 +203,8 @@ void read_struct(const Json& json, const std::string& path, T& value) {
         if (found != json.end()) return from_json(*found, path + "/" + name, member);
         if (required) reject(path + "/" + name, "nothing", "this field is required");
     });
-    for (const auto& [key, unused] : json.items()) {
+    for (const auto& item : json.items()) {
+        const std::string& key = item.key();
         bool known = path.empty() && key == "type";
         fields(value, [&](const char* name, auto&, bool) { known = known || key == name; });
         if (!known) reject(path + "/" + key, "an unknown field", "only " + names);

@@ -100,7 +100,7 @@ namespace {
 // its form of the activations.
 template <class Matvec, class Matmul>
 bool matmul(Arm& arm, const Product& product, const VectorLists& lists) {
-    if (!plan_agrees<Matvec, Matmul>(arm.plan)) return false;
+    if (!same_form(arm.plan.variant<Matvec>(), arm.plan.variant<Matmul>())) return false;
     const Matrix& m = *product.m;
     launch<Matmul>(arm, {{static_cast<std::int64_t>(lists.first.size()) - 1, m.rows, m.cols,
                           static_cast<std::int64_t>(lists.x_row.size())},

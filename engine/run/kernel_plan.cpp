@@ -45,34 +45,27 @@ std::string why_not_all(const VariantInfo<Op>& variant, const Uses<Op>& uses) {
 }
 
 // The champions of a matmul follow the matvec's choice: weights lie in one layout only.
+template <class Matmul>
+struct MatvecOf {};
+template <>
+struct MatvecOf<Q4_0Matmul> : std::type_identity<Q4_0Matvec> {};
+template <>
+struct MatvecOf<Q5_KMatmul> : std::type_identity<Q5_KMatvec> {};
+template <>
+struct MatvecOf<Q6_KMatmul> : std::type_identity<Q6_KMatvec> {};
+template <>
+struct MatvecOf<Q8_0Matmul> : std::type_identity<Q8_0Matvec> {};
 template <class Op>
-constexpr bool kFollowsMatvec = std::is_same_v<Op, Q4_0Matmul> || std::is_same_v<Op, Q5_KMatmul> ||
-                                std::is_same_v<Op, Q6_KMatmul> || std::is_same_v<Op, Q8_0Matmul>;
+constexpr bool kFollowsMatvec = requires {
+    typename MatvecOf<Op>::type;
+};
 
 template <class Op>
-bool fits(const VariantInfo<Op>& /*variant*/, const KernelPlan& /*plan*/) {
+bool fits(const VariantInfo<Op>& variant, const KernelPlan& plan) {
+    if constexpr (kFollowsMatvec<Op>) {
+        return same_form(plan.variant<typename MatvecOf<Op>::type>(), variant);
+    }
     return true;
-}
-template <class Matvec, class Matmul>
-bool same_form(const VariantInfo<Matmul>& variant, const KernelPlan& plan) {
-    const auto& one = plan.variant<Matvec>();
-    return variant.layout == one.layout && variant.input == one.input;
-}
-template <>
-bool fits(const VariantInfo<Q4_0Matmul>& variant, const KernelPlan& plan) {
-    return same_form<Q4_0Matvec>(variant, plan);
-}
-template <>
-bool fits(const VariantInfo<Q5_KMatmul>& variant, const KernelPlan& plan) {
-    return same_form<Q5_KMatvec>(variant, plan);
-}
-template <>
-bool fits(const VariantInfo<Q6_KMatmul>& variant, const KernelPlan& plan) {
-    return same_form<Q6_KMatvec>(variant, plan);
-}
-template <>
-bool fits(const VariantInfo<Q8_0Matmul>& variant, const KernelPlan& plan) {
-    return same_form<Q8_0Matvec>(variant, plan);
 }
 
 template <class Op>
@@ -152,7 +145,9 @@ void choose_step(std::string_view step, std::span<const Alternative> alternative
 
 void check_names(const PlanRequest& request) {
     const EngineOps::Tuple<Choice> ops;
-    for (const auto& [op, variant] : request.kernels) {
+    for (const auto& entry : request.kernels) {
+        const auto& op = entry.first;
+        const auto& variant = entry.second;
         if (op == "*") {
             if (variant == "reference") continue;
             throw Error{"kernels: \"*\" may only be \"reference\", not \"" + variant + "\""};

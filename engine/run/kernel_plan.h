@@ -88,13 +88,10 @@ struct KernelPlan {
     }
 };
 
-// Whether a type's matmul reads weights and activations as its matvec does; if not, prompts go
-// through the matvec.
-template <class Matvec, class Matmul>
-bool plan_agrees(const KernelPlan& plan) {
-    const auto& one = plan.variant<Matvec>();
-    const auto& many = plan.variant<Matmul>();
-    return one.layout == many.layout && one.input == many.input;
+// Whether two variants read weights and activations alike: a type's matmul and its matvec; if not,
+// prompts go through the matvec.
+inline bool same_form(const VariantBase& one, const VariantBase& other) {
+    return one.layout == other.layout && one.input == other.input;
 }
 
 // "reference", or "op=variant,op=variant,…" over the champions. Error for anything else.

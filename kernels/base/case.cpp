@@ -164,6 +164,14 @@ double worst_ratio(const float* out, const std::vector<double>& expected,
     return worst;
 }
 
+WeightRef whole_matrix(Type type, std::int64_t rows, std::int64_t cols, const std::byte* data) {
+    return {.shape = {rows, cols},
+            .row_bytes = row_bytes(type, cols),
+            .data = data,
+            .set = {},
+            .used = {{0, rows, 0}}};
+}
+
 void fill_weights(Type type, Random& random, std::int64_t rows, std::int64_t cols, std::byte* dst) {
     const std::int64_t bytes = rows * row_bytes(type, cols);
     if (type == Type::f32 || type == Type::f16 || type == Type::bf16) {

@@ -83,6 +83,9 @@ struct WeightRef {
     std::vector<Range> used;
 };
 
+// All rows of a weight matrix are used.
+WeightRef whole_matrix(Type type, std::int64_t rows, std::int64_t cols, const std::byte* data);
+
 // One op at one shape with inputs and the expected result.
 template <class Op>
 struct Case {

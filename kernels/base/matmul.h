@@ -10,8 +10,7 @@
 
 #include "kernels/base/activation.h"
 #include "kernels/base/case.h"
-#include "kernels/base/formats.h"
-#include "kernels/base/registry.h"
+#include "kernels/base/matrix_op.h"
 
 namespace steady {
 
@@ -42,39 +41,37 @@ struct MatmulArgs {
 // Body of every matmul reference.
 void plain_matmul(Type type, const MatmulArgs& args, Range range) noexcept;
 
-// Members that do not differ between the ops; kType is the weights' type.
-template <Type kType>
-struct MatmulOp {
-    static constexpr Type type = kType;
-    static constexpr int phases = 1;
-    using Shape = MatmulShape;
-    using Args = MatmulArgs;
-    using Run = void (*)(const Args&, Range) noexcept;
-
-    // Beyond what the shape itself requires.
-    static std::string problem(const Shape& shape) {
-        const std::int64_t block = block_values(kType);
-        return shape.cols % block == 0 ? "" : "cols must be a multiple of " + std::to_string(block);
-    }
-
-    static void set_weight(Args& args, std::size_t /*index*/, const std::byte* w) { args.w = w; }
-
-    // y[y_row[v]][r] = Σ_c w[g][r][c] · x[x_row[v]][c] for each v of each group g
-    static std::int64_t rows(const Shape& shape, int /*phase*/) {
-        return shape.groups * shape.rows;
-    }
-    static Cost cost(const Shape& shape) {
-        return {.weight_bytes = shape.groups * shape.rows * row_bytes(kType, shape.cols),
-                .other_bytes = 4 * shape.vectors * (shape.rows + shape.cols),
-                .flops = 2.0 * static_cast<double>(shape.vectors * shape.rows * shape.cols)};
-    }
-};
-
 // Shapes of a prompt's batch of 32, with the models' widths; cases, as for the matvecs.
 std::vector<MatmulShape> model_matmul_shapes();
 std::vector<MatmulShape> odd_matmul_shapes(Random& random, std::int64_t block);
 MatmulArgs fill_matmul_case(Type type, const MatmulShape& shape, Random& random, Input input,
                             CaseMemory& memory, std::vector<double>& expected,
                             std::vector<double>& bound);
+
+// An op is all that is said here, its name apart:
+// y[y_row[v]][r] = Σ_c w[g][r][c] · x[x_row[v]][c] for each v of each group g
+template <class Op, Type kType>
+struct MatmulOp : MatrixOp<kType, MatmulShape, MatmulArgs> {
+    static Cost cost(const MatmulShape& shape) {
+        return {.weight_bytes = shape.groups * shape.rows * row_bytes(kType, shape.cols),
+                .other_bytes = 4 * shape.vectors * (shape.rows + shape.cols),
+                .flops = 2.0 * static_cast<double>(shape.vectors * shape.rows * shape.cols)};
+    }
+    static std::vector<MatmulShape> model_shapes() { return model_matmul_shapes(); }
+    static std::vector<MatmulShape> odd_shapes(Random& random) {
+        return odd_matmul_shapes(random, block_values(kType));
+    }
+    static Case<Op> make_case(const MatmulShape& shape, Random& random, Input input) {
+        Case<Op> made;
+        made.args =
+            fill_matmul_case(kType, shape, random, input, made.memory, made.expected, made.bound);
+        made.weights.push_back(
+            whole_matrix(kType, shape.groups * shape.rows, shape.cols, made.args.w));
+        return made;
+    }
+    static double worst_error(const Case<Op>& test_case) {
+        return worst_ratio(test_case.args.y, test_case.expected, test_case.bound);
+    }
+};
 
 }  // namespace steady

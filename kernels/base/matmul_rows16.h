@@ -15,12 +15,6 @@ namespace steady::matmul_rows16 {
 
 constexpr std::int64_t kRows = 16;
 
-// Layouts of sixteen rows take exactly the bytes of the GGUF layout.
-template <Type kType>
-std::int64_t packed_bytes(MatrixShape shape) {
-    return shape.rows * row_bytes(kType, shape.cols);
-}
-
 // Where one vector's activations lie.
 struct Vector {
     const std::int8_t* q8;
@@ -73,5 +67,24 @@ void run(const MatmulArgs& args, Range range) noexcept {
 }
 
 KERNEL_TARGET_END
+
+// Layouts of sixteen rows take exactly the bytes of the GGUF layout.
+template <Type kType>
+std::int64_t packed_bytes(MatrixShape shape) {
+    return shape.rows * row_bytes(kType, shape.cols);
+}
+
+template <class Op, class Dot>
+VariantOptions<Op> options(decltype(VariantOptions<Op>::pack) pack) {
+    return {.needs = cpu::avx512_vnni,
+            .supports = [](const MatmulShape& shape) { return shape.rows % kRows == 0; },
+            .granule = kRows,
+            .input = Dot::kInput,
+            .layout = "rows16",
+            .pack_rows = kRows,
+            .packed_bytes = packed_bytes<Op::type>,
+            .pack = pack,
+            .run = run<Dot>};
+}
 
 }  // namespace steady::matmul_rows16

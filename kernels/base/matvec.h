@@ -9,8 +9,7 @@
 
 #include "kernels/base/activation.h"
 #include "kernels/base/case.h"
-#include "kernels/base/formats.h"
-#include "kernels/base/registry.h"
+#include "kernels/base/matrix_op.h"
 
 namespace steady {
 
@@ -41,28 +40,11 @@ double plain_dot(Type type, const std::byte* row, const float* x, std::int64_t c
 // Body of every matvec reference: rows [begin, end) of groups * rows.
 void plain_matvec(Type type, const MatvecArgs& args, Range range) noexcept;
 
-// Members that do not differ between the ops; kType is the weights' type.
+// Members that do not differ between the ops:
+// y[r] = Σ_c w[r][c] · x[r / rows][c]
 template <Type kType>
-struct MatvecOp {
-    static constexpr Type type = kType;
-    static constexpr int phases = 1;
-    using Shape = MatvecShape;
-    using Args = MatvecArgs;
-    using Run = void (*)(const Args&, Range) noexcept;
-
-    // Beyond what the shape itself requires.
-    static std::string problem(const Shape& shape) {
-        const std::int64_t block = block_values(kType);
-        return shape.cols % block == 0 ? "" : "cols must be a multiple of " + std::to_string(block);
-    }
-
-    static void set_weight(Args& args, std::size_t /*index*/, const std::byte* w) { args.w = w; }
-
-    // y[r] = Σ_c w[r][c] · x[r / rows][c]
-    static std::int64_t rows(const Shape& shape, int /*phase*/) {
-        return shape.groups * shape.rows;
-    }
-    static Cost cost(const Shape& shape) {
+struct MatvecOp : MatrixOp<kType, MatvecShape, MatvecArgs> {
+    static Cost cost(const MatvecShape& shape) {
         const std::int64_t n_rows = shape.groups * shape.rows;
         return {.weight_bytes = n_rows * row_bytes(kType, shape.cols),
                 .other_bytes = 4 * (n_rows + shape.groups * shape.cols),

@@ -78,14 +78,6 @@ MatvecArgs fill_matvec_case(Type type, const MatvecShape& shape, Random& random,
     return args;
 }
 
-WeightRef whole_matrix(Type type, std::int64_t rows, std::int64_t cols, const std::byte* data) {
-    return {.shape = {rows, cols},
-            .row_bytes = row_bytes(type, cols),
-            .data = data,
-            .set = {},
-            .used = {{0, rows, 0}}};
-}
-
 std::vector<MatvecShape> odd_matvec_shapes(Random& random, std::int64_t block) {
     return {{1, 1, block},
             {1, 7, 3 * block},

@@ -21,9 +21,6 @@ DotExpectation expect_dot(Type type, const std::byte* row, const double* x, std:
 MatvecArgs fill_matvec_case(Type type, const MatvecShape& shape, Random& random, Input input,
                             CaseMemory& memory, std::vector<DotExpectation>& dots);
 
-// All rows of a weight matrix are used.
-WeightRef whole_matrix(Type type, std::int64_t rows, std::int64_t cols, const std::byte* data);
-
 // One output per dot product.
 template <class Op>
 void expect_dots(Case<Op>& made, const std::vector<DotExpectation>& dots) {

@@ -7,16 +7,6 @@ namespace steady {
 
 static const Variant<Q4_0Matmul> variant{
     "avx512_vnni_rows16",
-    {
-        .needs = cpu::avx512_vnni,
-        .supports = [](const MatmulShape& shape) { return shape.rows % 16 == 0; },
-        .granule = matmul_rows16::kRows,
-        .input = Input::q8,
-        .layout = "rows16",
-        .pack_rows = matmul_rows16::kRows,
-        .packed_bytes = matmul_rows16::packed_bytes<Type::q4_0>,
-        .pack = q4_0_rows16::pack,
-        .run = matmul_rows16::run<q4_0_matmul::Dot<Input::q8, 8>>,
-    }};
+    matmul_rows16::options<Q4_0Matmul, q4_0_matmul::Dot<Input::q8, 8>>(q4_0_rows16::pack)};
 
 }  // namespace steady

@@ -1,21 +1,9 @@
-// Cases of the Q6_K matrices with several vectors.
+// Shapes and cases are those of every matmul.
 #include "kernels/q6_k_matmul/op.h"
 
-#include "kernels/base/matvec_case.h"
+#include "kernels/base/op_info.h"
 
 namespace steady {
-
-Case<Q6_KMatmul> Q6_KMatmul::make_case(const Shape& shape, Random& random, Input input) {
-    Case<Q6_KMatmul> made;
-    made.args =
-        fill_matmul_case(type, shape, random, input, made.memory, made.expected, made.bound);
-    made.weights.push_back(whole_matrix(type, shape.groups * shape.rows, shape.cols, made.args.w));
-    return made;
-}
-
-double Q6_KMatmul::worst_error(const Case<Q6_KMatmul>& test_case) {
-    return worst_ratio(test_case.args.y, test_case.expected, test_case.bound);
-}
 
 static const RegisteredOp<Q6_KMatmul> op;
 

@@ -6,12 +6,8 @@
 
 namespace steady {
 
-struct Q6_KMatmul : MatmulOp<Type::q6_k> {
+struct Q6_KMatmul : MatmulOp<Q6_KMatmul, Type::q6_k> {
     static constexpr const char* name = "q6_k_matmul";
-    static std::vector<Shape> model_shapes() { return model_matmul_shapes(); }
-    static std::vector<Shape> odd_shapes(Random& random) { return odd_matmul_shapes(random, 256); }
-    static Case<Q6_KMatmul> make_case(const Shape& shape, Random& random, Input input);
-    static double worst_error(const Case<Q6_KMatmul>& test_case);
 };
 
 }  // namespace steady

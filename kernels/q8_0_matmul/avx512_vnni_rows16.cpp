@@ -6,17 +6,6 @@
 namespace steady {
 
 static const Variant<Q8_0Matmul> variant{
-    "avx512_vnni_rows16",
-    {
-        .needs = cpu::avx512_vnni,
-        .supports = [](const MatmulShape& shape) { return shape.rows % 16 == 0; },
-        .granule = matmul_rows16::kRows,
-        .input = Input::q8,
-        .layout = "rows16",
-        .pack_rows = matmul_rows16::kRows,
-        .packed_bytes = matmul_rows16::packed_bytes<Type::q8_0>,
-        .pack = q8_0_rows16::pack,
-        .run = matmul_rows16::run<q8_0_matmul::Dot>,
-    }};
+    "avx512_vnni_rows16", matmul_rows16::options<Q8_0Matmul, q8_0_matmul::Dot>(q8_0_rows16::pack)};
 
 }  // namespace steady

@@ -6,12 +6,8 @@
 
 namespace steady {
 
-struct Q8_0Matmul : MatmulOp<Type::q8_0> {
+struct Q8_0Matmul : MatmulOp<Q8_0Matmul, Type::q8_0> {
     static constexpr const char* name = "q8_0_matmul";
-    static std::vector<Shape> model_shapes() { return model_matmul_shapes(); }
-    static std::vector<Shape> odd_shapes(Random& random) { return odd_matmul_shapes(random, 32); }
-    static Case<Q8_0Matmul> make_case(const Shape& shape, Random& random, Input input);
-    static double worst_error(const Case<Q8_0Matmul>& test_case);
 };
 
 }  // namespace steady

@@ -16,7 +16,7 @@
 namespace steady {
 namespace {
 
-std::string or_unknown(std::string text) { return text.empty() ? "unknown" : text; }
+std::string or_unknown(const std::string& text) { return text.empty() ? "unknown" : text; }
 
 std::string field_of(const std::string& text, const std::string& name, char separator) {
     std::istringstream lines(text);

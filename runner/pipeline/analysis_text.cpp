@@ -25,7 +25,7 @@ bool about_speed(const std::string& metric) {
     return metric.find("_tps") != metric.npos || metric.find("_ns") != metric.npos;
 }
 
-std::string with_detail(std::string sentence, const std::string& detail) {
+std::string with_detail(const std::string& sentence, const std::string& detail) {
     return detail.empty() ? sentence : sentence + ": " + detail;
 }
 
