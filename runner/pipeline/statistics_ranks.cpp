@@ -107,6 +107,8 @@ Ranked rank_magnitudes(Values z) {
     return result;
 }
 
+std::size_t whole(double value) { return static_cast<std::size_t>(std::llround(value)); }
+
 }  // namespace
 
 SignedRank wilcoxon_exact(Values z) {
@@ -114,9 +116,9 @@ SignedRank wilcoxon_exact(Values z) {
     SignedRank result{ranked.w_plus, ranked.ranks.size(), {}};
     if (ranked.ranks.empty()) return result;
     std::vector<std::size_t> doubled;
-    for (double rank : ranked.ranks) doubled.push_back(static_cast<std::size_t>(2 * rank + 0.5));
+    for (double rank : ranked.ranks) doubled.push_back(whole(2 * rank));
     const std::vector<double> p = signed_rank_distribution(doubled);
-    const auto observed = static_cast<std::size_t>(2 * ranked.w_plus + 0.5);
+    const auto observed = whole(2 * ranked.w_plus);
     result.p.p_greater = std::min(1.0, sum(p, observed, p.size()));
     result.p.p_less = std::min(1.0, sum(p, 0, observed + 1));
     result.p.p_two = std::min(1.0, 2 * std::min(result.p.p_greater, result.p.p_less));

@@ -174,7 +174,8 @@ std::vector<Fault> Storm::faults() {
 void Storm::keep_queue_filled() {
     Store store(
         {.url = place_.url, .role = DatabaseRole::owner, .client = "drill", .patience_s = 10});
-    while (store.list_queue().size() < static_cast<std::size_t>(2 * options_.hosts + 2)) {
+    const auto enough = 2 * static_cast<std::size_t>(options_.hosts) + 2;
+    while (store.list_queue().size() < enough) {
         const auto parsed = parse_spec(drill::spec_text(++n_submitted_, options_.pairs), "");
         if (!parsed.spec) throw Error{"the drill's own spec is refused", kExitInternal};
         const auto first = submit_experiment(store, *parsed.spec);
