@@ -81,8 +81,11 @@ Spec planted(const json& base, double percent, std::uint64_t seed) {
         one["arms"]["A"]["engine_flags"]["burn"] = truth + "%";
         one["expect_diff"].push_back("engine_flags.burn");
     }
-    for (json& gate : one["gates"]) {
-        if (gate["role"] == "decides" && percent > 0 && percent < 1) gate["worth"] = truth + "%";
+    if (percent > 0 && percent < 1) {  // a finer question, asked with twice the tokens
+        for (json& gate : one["gates"]) {
+            if (gate["role"] == "decides") gate["worth"] = truth + "%";
+        }
+        one["schedule"]["tokens"] = 2 * one["schedule"]["tokens"].get<int>();
     }
     one["schedule"]["seed"] = seed;
     return decode(one, one["id"].get<std::string>());
