@@ -91,7 +91,7 @@ KERNEL_TARGET_BEGIN(KERNEL_AVX512_VNNI)
 }
 
 // Adds column groups 2·kPair and 2·kPair + 1 of a sub-block to the sums.
-template <int kPair>
+template <unsigned kPair>
 [[gnu::always_inline]] inline void add_groups(const std::byte* quants, __m512i fifth,
                                               const std::int8_t* x, __m512i& even, __m512i& odd) {
     constexpr int kOrAnd = 0xF8;  // first | (second & third)
@@ -99,10 +99,11 @@ template <int kPair>
     const __m512i bit4 = _mm512_set1_epi8(16);
     const __m512i w = avx512::load(quants + 64 + 64 * kPair);
     // Bit g of `fifth` moves to bit 4.
-    const __m512i low_bit = kPair < 2 ? _mm512_slli_epi16(fifth, kPair < 2 ? 4 - 2 * kPair : 0)
-                                      : _mm512_srli_epi16(fifth, kPair < 2 ? 0 : 2 * kPair - 4);
-    const __m512i high_bit = kPair < 2 ? _mm512_slli_epi16(fifth, kPair < 2 ? 3 - 2 * kPair : 0)
-                                       : _mm512_srli_epi16(fifth, kPair < 2 ? 0 : 2 * kPair - 3);
+    constexpr unsigned kUp = kPair < 2 ? 3 - 2 * kPair : 0, kDown = kPair < 2 ? 0 : 2 * kPair - 4;
+    const __m512i low_bit =
+        kPair < 2 ? _mm512_slli_epi16(fifth, kUp + 1) : _mm512_srli_epi16(fifth, kDown);
+    const __m512i high_bit =
+        kPair < 2 ? _mm512_slli_epi16(fifth, kUp) : _mm512_srli_epi16(fifth, kDown + 1);
     const __m512i low =
         _mm512_ternarylogic_epi32(_mm512_and_si512(w, nibble), low_bit, bit4, kOrAnd);
     const __m512i high = _mm512_ternarylogic_epi32(

@@ -81,11 +81,11 @@ Spec planted(const json& base, double percent, std::uint64_t seed) {
         one["arms"]["A"]["engine_flags"]["burn"] = truth + "%";
         one["expect_diff"].push_back("engine_flags.burn");
     }
-    if (percent > 0 && percent < 1) {  // a finer question, asked with twice the tokens
+    if (percent > 0 && percent < 1) {  // a finer question needs more pairs
         for (json& gate : one["gates"]) {
             if (gate["role"] == "decides") gate["worth"] = truth + "%";
         }
-        one["schedule"]["tokens"] = 2 * one["schedule"]["tokens"].get<int>();
+        one["schedule"]["pairs"]["max"] = 2 * one["schedule"]["pairs"]["max"].get<int>();
     }
     one["schedule"]["seed"] = seed;
     return decode(one, one["id"].get<std::string>());

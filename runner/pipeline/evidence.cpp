@@ -142,7 +142,7 @@ struct FlipTree {
     std::vector<double> d;
 
     // Mean of E over the sign patterns of the pairs that are still open.
-    double mean_e(std::vector<double> wealth) {
+    double mean_e(const std::vector<double>& wealth) {
         const std::size_t i = d.size();
         if (i == abs_d.size()) {
             double sum = 0;
@@ -158,7 +158,7 @@ struct FlipTree {
                 next[j] *=
                     std::exp(log_factor(value, scale, theta, side, betting.etas[j], betting));
             d.push_back(value);
-            total += mean_e(std::move(next));
+            total += mean_e(next);
             d.pop_back();
         }
         return total / 2;

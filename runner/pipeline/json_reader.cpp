@@ -68,12 +68,12 @@ private:
         return shown_text(text_.substr(at_, n));
     }
 
-    [[noreturn]] void fail(std::string allowed, std::string hint = "") const {
+    [[noreturn]] void fail(std::string allowed, std::string_view hint = "") const {
         std::string where = inside_;
         if (!hint.empty() && !where.empty()) {
             where += "; ";
         }
-        throw SyntaxError{line_, column_, found_here(), std::move(allowed), where + hint};
+        throw SyntaxError{line_, column_, found_here(), std::move(allowed), where.append(hint)};
     }
 
     void skip_space() {

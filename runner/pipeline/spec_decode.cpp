@@ -18,8 +18,8 @@ const JsonValue& at(const JsonValue& value, std::string_view key) {
     return found == nullptr ? none : *found;
 }
 
-std::string text(const JsonValue& value, std::string fallback = "") {
-    return value.kind == Kind::string ? value.text : std::move(fallback);
+std::string text(const JsonValue& value, std::string_view fallback = "") {
+    return value.kind == Kind::string ? value.text : std::string(fallback);
 }
 
 int integer(const JsonValue& value, int fallback) {

@@ -107,7 +107,7 @@ Imported import_one(Transaction& transaction, const archive::Experiment& experim
     try {
         write_content(transaction, experiment.content);
     } catch (const pqxx::sql_error& error) {
-        const std::string state = error.sqlstate();
+        const std::string& state = error.sqlstate();
         const bool of_content = state.starts_with("22") || state.starts_with("23") ||
                                 state.starts_with("21") || state == "54000" || state == "54001";
         if (!of_content) throw;

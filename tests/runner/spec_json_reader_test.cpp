@@ -71,7 +71,7 @@ TEST(SpecJsonReader, EscapesAndPairs) {
 }
 
 TEST(SpecJsonReader, DepthIsLimited) {
-    const auto nested = [](int n) { return std::string(n, '[') + std::string(n, ']'); };
+    const auto nested = [](std::size_t n) { return std::string(n, '[') + std::string(n, ']'); };
     EXPECT_TRUE(read_json(nested(32)).root);
     EXPECT_FALSE(read_json(nested(33)).root);
     EXPECT_FALSE(read_json(std::string(200000, '[')).root);
