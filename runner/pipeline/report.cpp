@@ -176,16 +176,16 @@ std::string head(const Record& record, const ShowOptions& options) {
 std::string next_steps(const Record& record) {
     const std::string id = plain(record.id);
     if (!record.analysis) {
-        return record.state == "failed"
-                   ? fmt::format("Next: steady requeue {0} · steady show {0} --pairs\n", id)
-                   : fmt::format("Next: steady watch {0} · steady show {0} --pairs\n", id);
+        const std::string again =
+            record.state == "failed" ? fmt::format("steady requeue {} · ", id) : "";
+        return fmt::format("Next: {}steady show {} --pairs\n", again, id);
     }
     std::string out = "Next: ";
     if (!record.journal_path.empty()) {
         out += plain(record.journal_path) + " · ";
     }
     if (record.analysis->verdict == Verdict::inconclusive && record.analysis->pairs > 0) {
-        out += fmt::format("steady run --continue {} --pairs N · ", id);
+        out += "raise schedule.pairs.max and run the file again · ";
     }
     return out + fmt::format("steady show {0} --pairs · steady rerun {0}\n", id);
 }

@@ -172,7 +172,7 @@ std::string Store::requeue(const std::string& id) {
 void Store::drain_host(const std::string& name, bool draining) {
     connection_.transact([&](Transaction& transaction) {
         if (transaction.exec_params0(sql::kDrain, name, draining).affected_rows() == 0) {
-            throw Error{fmt::format("no host {} is known; see `steady queue --hosts`", name)};
+            throw Error{fmt::format("no host {} is known; the page lists them under /hosts", name)};
         }
     });
 }

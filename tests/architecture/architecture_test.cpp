@@ -212,5 +212,33 @@ TEST(Architecture, ChampionsCiteJournalEntriesThatExist) {
     }
 }
 
+// A command that the product tells its user to type must be one that it takes.
+TEST(Architecture, HintsNameVerbsAndOptionsThatExist) {
+    std::string table;
+    for (const Source& source : sources({"runner/cli"}, {".cpp"})) {
+        if (source.path != "runner/cli/verbs.cpp" && source.path != "runner/cli/command_line.cpp") {
+            continue;
+        }
+        for (const std::string& line : source.lines) table += line + "\n";
+    }
+    const std::regex hint(R"re(steady ([a-z]+(?:-[a-z]+)?) (?:\{\d?\}|--([a-z-]+)))re");
+    int n_hints = 0;
+    for (const Source& source : sources({"runner", "dashboard/server"}, {".cpp"})) {
+        for (const std::string& line : source.lines) {
+            for (std::sregex_iterator it(line.begin(), line.end(), hint), end; it != end; ++it) {
+                ++n_hints;
+                const std::string verb = (*it)[1], option = (*it)[2];
+                if (verb == "help") continue;  // the table's own
+                EXPECT_NE(table.find("Verb{\"" + verb + "\""), std::string::npos)
+                    << source.path << " names no verb: " << line;
+                if (option.empty()) continue;
+                EXPECT_NE(table.find("{\"" + option + "\""), std::string::npos)
+                    << source.path << " names no option: " << line;
+            }
+        }
+    }
+    EXPECT_GT(n_hints, 15);
+}
+
 }  // namespace
 }  // namespace steady

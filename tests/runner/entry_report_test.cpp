@@ -52,7 +52,7 @@ TEST(EntryReport, RunningShowsThePairsSoFar) {
     const std::string text = show_text(running_record(), {.color = false, .pairs = true});
     EXPECT_TRUE(contains(text, "3 pairs of at most 50 so far"));
     EXPECT_TRUE(contains(text, "pending"));
-    EXPECT_TRUE(contains(text, "steady watch"));
+    EXPECT_TRUE(contains(text, "Next: steady show"));
     EXPECT_TRUE(contains(text, "tok/s"));
 }
 
