@@ -89,8 +89,11 @@ int counted_pairs(const Record& record) {
         return record.analysis->pairs;
     }
     return static_cast<int>(
-        std::count_if(record.pairs.begin(), record.pairs.end(), [](const Pair& pair) {
-            return pair.kind == PairKind::measure && pair.sealed && pair.discarded.empty();
+        std::count_if(record.pairs.begin(), record.pairs.end(), [&record](const Pair& pair) {
+            const auto gate = static_cast<std::size_t>(pair.gate);
+            return gate < record.spec.gates.size() &&
+                   record.spec.gates[gate].level == Level::model &&
+                   pair.kind == PairKind::measure && pair.sealed && pair.discarded.empty();
         }));
 }
 
