@@ -1,6 +1,7 @@
 // Which tensors a model has, in which format and at which scale. Deviations are gain / sqrt(row
-// length): gain 2 where the result enters a softmax, a router or the residual stream, 1.5 for the
-// attention output, else 1. Activations then keep their size through any number of blocks.
+// length): gain 2 where the result enters a softmax or a router, else 1. What enters the residual
+// stream is scaled down by sqrt(2 blocks), as GPT-2 initialises it: the last bit of a block's sum
+// then stays a small difference through any number of blocks.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -11,8 +12,16 @@
 namespace steady {
 namespace {
 
+// Where a fourth and a fifth expert score nearly alike, arithmetic decides which one answers.
+// Routed experts that add less than the shared one, and a bias that spreads the scores, keep that
+// small.
+constexpr float kRoutedShare = 0.5F;
+constexpr float kRouterBias = 2.0F;
+
 struct Lister {
     const Geometry& geometry;
+    // Gain of a matrix whose result enters the residual stream; two do so in each block.
+    float residual = 2.0F / std::sqrt(2.0F * static_cast<float>(geometry.n_blocks));
     std::vector<SynthTensor> tensors{};
 
     // A matrix of `rows` rows of `cols`, perhaps several of them. Rows that the wished format's
@@ -27,12 +36,12 @@ struct Lister {
                            .deviation = deviation});
     }
 
-    void vector(std::string name, std::uint64_t n, float mean) {
+    void vector(std::string name, std::uint64_t n, float mean, float deviation = 0.1F) {
         tensors.push_back({.name = std::move(name),
                            .type = Type::f32,
                            .dims = {n},
                            .mean = mean,
-                           .deviation = 0.1F});
+                           .deviation = deviation});
     }
 
     void attention(const std::string& block) {
@@ -50,26 +59,27 @@ struct Lister {
         vector(block + "attn_kv_a_norm.weight", g.kv_rank, 1.0F);
         matrix(block + "attn_k_b.weight", Type::q4_0, 1.0F, {g.nope, g.kv_rank, g.n_heads});
         matrix(block + "attn_v_b.weight", Type::q4_0, 1.0F, {g.kv_rank, g.value, g.n_heads});
-        matrix(block + "attn_output.weight", Type::q4_0, 1.5F, {g.n_heads * g.value, g.dim});
+        matrix(block + "attn_output.weight", Type::q4_0, residual, {g.n_heads * g.value, g.dim});
     }
 
     void dense(const std::string& block) {
         matrix(block + "ffn_gate.weight", Type::q4_0, 1.0F, {geometry.dim, geometry.ff});
         matrix(block + "ffn_up.weight", Type::q4_0, 1.0F, {geometry.dim, geometry.ff});
-        matrix(block + "ffn_down.weight", Type::q4_0, 2.0F, {geometry.ff, geometry.dim});
+        matrix(block + "ffn_down.weight", Type::q4_0, residual, {geometry.ff, geometry.dim});
     }
 
     void experts(const std::string& block) {
         const Geometry& g = geometry;
         const std::uint64_t shared = g.ff_expert * g.n_shared;
         matrix(block + "ffn_gate_inp.weight", Type::f32, 2.0F, {g.dim, g.n_experts});
-        if (g.gating == 2) vector(block + "exp_probs_b.bias", g.n_experts, 0.0F);
+        if (g.gating == 2) vector(block + "exp_probs_b.bias", g.n_experts, 0.0F, kRouterBias);
         matrix(block + "ffn_gate_exps.weight", Type::q4_0, 1.0F, {g.dim, g.ff_expert, g.n_experts});
         matrix(block + "ffn_up_exps.weight", Type::q4_0, 1.0F, {g.dim, g.ff_expert, g.n_experts});
-        matrix(block + "ffn_down_exps.weight", Type::q4_0, 2.0F, {g.ff_expert, g.dim, g.n_experts});
+        matrix(block + "ffn_down_exps.weight", Type::q4_0, residual * kRoutedShare,
+               {g.ff_expert, g.dim, g.n_experts});
         matrix(block + "ffn_gate_shexp.weight", Type::q5_k, 1.0F, {g.dim, shared});
         matrix(block + "ffn_up_shexp.weight", Type::q5_k, 1.0F, {g.dim, shared});
-        matrix(block + "ffn_down_shexp.weight", Type::q6_k, 2.0F, {shared, g.dim});
+        matrix(block + "ffn_down_shexp.weight", Type::q6_k, residual, {shared, g.dim});
     }
 };
 
