@@ -21,7 +21,8 @@
 namespace steady {
 namespace {
 
-EngineExecutorOptions engine_setup(const Spec& spec, const Arguments& arguments) {
+EngineExecutorOptions engine_setup(const Spec& spec, const Arguments& arguments,
+                                   const std::shared_ptr<PreparedWeights>& weights) {
     if (spec.subject.program != "steady-engine") {
         throw Error(
             "subject.program \"outside\" cannot be run by this build yet; allowed: steady-engine");
@@ -34,6 +35,7 @@ EngineExecutorOptions engine_setup(const Spec& spec, const Arguments& arguments)
     setup.model_path = resolve_model(spec.subject.model, arguments);
     setup.workload_text = workload.text;
     setup.prompt_tokens = workload.prompt_tokens;
+    setup.weights = weights;
     return setup;
 }
 
@@ -138,10 +140,6 @@ void store_progress(Job& job, const Analysis& analysis) {
     }
 }
 
-Worked work(Worker& worker, std::int64_t job, const Arguments& arguments) {
-    return worker.work_one([&](Job& claimed) { return run_job(claimed, arguments); }, job);
-}
-
 }  // namespace
 
 StopSignal& interrupt_signal() {
@@ -157,9 +155,10 @@ StopSignal& interrupt_signal() {
     return signal;
 }
 
-JobResult run_job(Job& job, const Arguments& arguments) {
+JobResult run_job(Job& job, const Arguments& arguments,
+                  const std::shared_ptr<PreparedWeights>& weights) {
     const Spec& spec = job.record.spec;
-    EngineExecutorOptions setup = engine_setup(spec, arguments);
+    EngineExecutorOptions setup = engine_setup(spec, arguments, weights);
     setup.host_lock_fd = job.host_lock_fd;
     setup.stop = job.stop;
     Fingerprint fingerprint = machine_fingerprint();
@@ -229,10 +228,12 @@ Submitted submit_spec(Store& store, const Spec& spec, const SubmitOptions& optio
     return store.submit(submission);
 }
 
-Record run_here(const Spec& spec, const Arguments& arguments) {
+Record run_here(const Spec& spec, const Arguments& arguments,
+                std::shared_ptr<PreparedWeights> weights) {
     refuse_sweep(spec);
     const std::string url = database_url(arguments.get("db"));
-    EngineExecutor(engine_setup(spec, arguments))
+    if (!weights) weights = std::make_shared<PreparedWeights>();
+    EngineExecutor(engine_setup(spec, arguments, weights))
         .open();  // a refused flag is bad input: say so before a job exists
 
     Store store = open_store(arguments);
@@ -250,7 +251,8 @@ Record run_here(const Spec& spec, const Arguments& arguments) {
         options.message = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
     }
     Worker worker(options);
-    const Worked worked = work(worker, submitted.job, arguments);
+    const Worked worked = worker.work_one(
+        [&](Job& claimed) { return run_job(claimed, arguments, weights); }, submitted.job);
     Record record = store.load_record(submitted.id);
     if (worked.end == WorkEnd::decided) {
         if (!arguments.has("no-journal")) write_entry(store, record);

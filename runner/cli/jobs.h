@@ -2,17 +2,20 @@
 // measurement goes through the queue, so that no two of them ever meet on one machine.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "runner/cli/command_line.h"
+#include "runner/edges/prepared_weights.h"
 #include "runner/pipeline/record.h"
 #include "runner/queue/worker.h"
 
 namespace steady {
 
 // The experiment function of the queue: prepares engine, model and workload, runs the ladder,
-// returns the verdict. Progress goes to stderr unless --quiet.
-JobResult run_job(Job& job, const Arguments& arguments);
+// returns the verdict. Progress goes to stderr unless --quiet. The weights stay for the next job.
+JobResult run_job(Job& job, const Arguments& arguments,
+                  const std::shared_ptr<PreparedWeights>& weights);
 
 struct SubmitOptions {
     bool fresh_rerun = false;
@@ -24,8 +27,10 @@ struct SubmitOptions {
 Submitted submit_spec(Store& store, const Spec& spec, const SubmitOptions& options = {});
 
 // Submits and works the job here and now; an unfinished one goes on, a finished one is run afresh.
-// Writes the journal entry unless --no-journal. Throws Error when the job could not be finished.
-Record run_here(const Spec& spec, const Arguments& arguments);
+// Writes the journal entry unless --no-journal. Who runs several passes the weights from one to the
+// next. Throws Error when the job could not be finished.
+Record run_here(const Spec& spec, const Arguments& arguments,
+                std::shared_ptr<PreparedWeights> weights = nullptr);
 
 // Raised by SIGINT and SIGTERM: the running pair is dropped, everything sealed is kept.
 StopSignal& interrupt_signal();

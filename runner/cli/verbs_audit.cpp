@@ -295,8 +295,9 @@ int verb_aa(const Arguments& arguments) {
     if (runs > 1) quiet.options["quiet"] = "1";
     int accepts = 0;
     Record last;
+    const auto weights = std::make_shared<PreparedWeights>();
     for (long long i = 0; i < runs; ++i) {
-        last = run_here(spec, quiet);
+        last = run_here(spec, quiet, weights);
         if (last.analysis->verdict == Verdict::accept) ++accepts;
         if (runs > 1) {
             say(arguments, fmt::format("{} of {}: {}, {} accepts", i + 1, runs,

@@ -193,8 +193,10 @@ int verb_worker(const Arguments& arguments) {
     options.tags = split_list(arguments.get("tags"));
     options.shutdown = &interrupt_signal();
     options.message = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+    const auto weights = std::make_shared<PreparedWeights>();
+    options.idle = [&] { weights->drop(); };
     Worker worker(options);
-    const RunJob run = [&](Job& job) { return run_job(job, arguments); };
+    const RunJob run = [&](Job& job) { return run_job(job, arguments, weights); };
     auto decided = [&](Store& store, const std::string& id) {
         Record record = store.load_record(id);
         Store owner = open_store(arguments);

@@ -89,8 +89,8 @@ struct Screened {
 };
 
 Screened screen(const Spec& spec, const Choice& choice, std::size_t number,
-                const Arguments& arguments) {
-    const Record record = run_here(screening(spec, choice, number), arguments);
+                const Arguments& arguments, const std::shared_ptr<PreparedWeights>& weights) {
+    const Record record = run_here(screening(spec, choice, number), arguments, weights);
     Screened screened{
         choice, record.id, name(record.analysis->verdict), record.analysis->reason, {}, {}, 0};
     for (const GateResult& gate : record.analysis->gates) {
@@ -127,7 +127,10 @@ int verb_sweep(const Arguments& arguments) {
     const std::vector<Choice> choices = choices_of(*spec.sweep);
     std::vector<Screened> all;
     const Screened* best = nullptr;
-    for (const Choice& choice : choices) all.push_back(screen(spec, choice, all.size() + 1, quiet));
+    const auto weights = std::make_shared<PreparedWeights>();
+    for (const Choice& choice : choices) {
+        all.push_back(screen(spec, choice, all.size() + 1, quiet, weights));
+    }
     for (const Screened& one : all) {
         if (one.verdict != "inconclusive" || !one.effect) continue;  // wrong, invalid, unmeasured
         if (best == nullptr || *one.effect > *best->effect) best = &one;
@@ -148,7 +151,7 @@ int verb_sweep(const Arguments& arguments) {
         return exit_code(Verdict::inconclusive);
     }
     const Record confirmed =
-        run_here(decode(with_choice(spec, best->choice, spec.id + "-confirm")), arguments);
+        run_here(decode(with_choice(spec, best->choice, spec.id + "-confirm")), arguments, weights);
     const json out = {
         {"screened", rows}, {"chosen", best->choice}, {"confirmation", show_json(confirmed)}};
     fmt::print("{}\n", arguments.has("json") ? out.dump(2)

@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -101,14 +99,8 @@ EngineExecutor::EngineExecutor(EngineExecutorOptions options) : options_(std::mo
         throw Error{fmt::format("subject.program {} cannot be run yet; steady-engine can",
                                 options_.spec->subject.program)};
     }
-    // Sparse: pages come with the weights. Two layouts of everything and float copies find room.
-    std::error_code error;
-    const auto model_bytes = std::filesystem::file_size(options_.model_path, error);
-    const std::uint64_t room = 3 * (error ? 0 : model_bytes) + (std::uint64_t{1} << 30U);
-    weights_ = Fd{::memfd_create("steady-weights", MFD_CLOEXEC)};
-    if (!weights_ || ::ftruncate(weights_.get(), static_cast<off_t>(room)) != 0) {
-        throw Error{"cannot make a memory file for the weights", kExitInternal};
-    }
+    if (!options_.weights) options_.weights = std::make_shared<PreparedWeights>();
+    options_.weights->begin(options_.model_path, options_.engine_path);
 }
 
 ChildOptions EngineExecutor::child(const std::string& program,
@@ -129,9 +121,10 @@ ChildOptions EngineExecutor::child(const std::string& program,
 }
 
 EngineSession EngineExecutor::start() const {
-    auto options = child(options_.engine_path, {"session", options_.model_path, "--weights-fd",
-                                                std::to_string(weights_.get())});
-    options.weights_fd = weights_.get();
+    const int weights = options_.weights->descriptor();
+    auto options = child(options_.engine_path,
+                         {"session", options_.model_path, "--weights-fd", std::to_string(weights)});
+    options.weights_fd = weights;
     options.sha256 = options_.engine_sha256;
     return EngineSession(std::move(options));
 }
@@ -145,13 +138,24 @@ protocol::OpenRequest EngineExecutor::open_request(const std::string& a, const s
     return request;
 }
 
+protocol::OpenReply EngineExecutor::open_arms() const {
+    auto session = start();
+    auto reply = read_reply<protocol::OpenReply>(
+        session.ask("open", open_request("A", "B", 0, 0), options_.timeout_s), "open");
+    session.quit();
+    return reply;
+}
+
 protocol::OpenReply EngineExecutor::open() {
     try {
-        auto session = start();
-        const nlohmann::json request = open_request("A", "B", 0, 0);
-        applied_ = read_reply<protocol::OpenReply>(session.ask("open", request, options_.timeout_s),
-                                                   "open");
-        session.quit();
+        const bool kept = options_.weights->filled();
+        try {
+            applied_ = open_arms();
+        } catch (const EngineRefused&) {
+            if (!kept) throw;
+            options_.weights->renew();  // earlier layouts may have taken the memory
+            applied_ = open_arms();
+        }
         return *applied_;
     } catch (const EngineRefused& refusal) {
         throw Error{fmt::format("{} refuses these arms: {}", options_.engine_path, refusal.what())};

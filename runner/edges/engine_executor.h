@@ -2,11 +2,12 @@
 // alone. Whatever a candidate does to its process becomes the outcome of that pair.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "runner/edges/engine_session.h"
-#include "runner/edges/files.h"
+#include "runner/edges/prepared_weights.h"
 #include "runner/pipeline/executor.h"
 #include "runner/pipeline/spec.h"
 
@@ -24,6 +25,8 @@ struct EngineExecutorOptions {
     const StopSignal* stop = nullptr;  // ends the running child
     double timeout_s = 3600;           // for one reply
     bool discard_noisy = true;         // by label-free signals, see noise.h
+    // Shared with the experiments before and after; without, for this one alone.
+    std::shared_ptr<PreparedWeights> weights;
 };
 
 class EngineExecutor : public Executor {
@@ -38,6 +41,7 @@ public:
 private:
     ChildOptions child(const std::string& program, std::vector<std::string> arguments) const;
     EngineSession start() const;
+    protocol::OpenReply open_arms() const;
     protocol::OpenRequest open_request(const std::string& a, const std::string& b, int n_tokens,
                                        std::uint64_t layout_seed) const;
     protocol::DuetReply duet(const MeasureRequest& request, const std::string& a,
@@ -50,9 +54,6 @@ private:
     void settle();
 
     EngineExecutorOptions options_;
-    // The weights, prepared by the first engine process and mapped by all others of this
-    // experiment.
-    Fd weights_;
     std::optional<protocol::OpenReply> applied_;
     bool measured_before_ = false;
 };

@@ -180,6 +180,7 @@ void Worker::work(const RunJob& run,
             }
             if (worked.end == WorkEnd::decided && decided) decided(store_, worked.id);
             if (worked.end != WorkEnd::nothing && worked.end != WorkEnd::host_busy) continue;
+            if (options_.idle) options_.idle();
         } catch (const DatabaseGone& gone) {
             say(gone.what());
         }

@@ -27,6 +27,7 @@ struct WorkerOptions {
     bool synchronous_commit = true;
     StopSignal* shutdown = nullptr;                   // finish nothing more, give the job back
     std::function<void(const std::string&)> message;  // one line for people
+    std::function<void()> idle;                       // no job for now: give back what was kept
 };
 
 // A claimed job in the hands of the experiment function.

@@ -2,6 +2,7 @@
 // becomes the pair's outcome, and no half-measured value survives.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
@@ -32,6 +33,7 @@ protected:
         options.model_path = folder_ + "/model";
         options.stop = &stop_;
         options.timeout_s = timeout_s;
+        options.weights = weights_;
         return EngineExecutor(options);
     }
     static MeasureRequest request(PairKind kind = PairKind::measure) {
@@ -48,6 +50,7 @@ protected:
     std::string folder_ = "/tmp/steady-exec-" + random_hex(6);
     Spec spec_;
     StopSignal stop_;
+    std::shared_ptr<PreparedWeights> weights_ = std::make_shared<PreparedWeights>();
 };
 
 TEST_F(ExecutorTest, AGoodPairIsFilled) {
@@ -117,6 +120,39 @@ TEST_F(ExecutorTest, RefusedArmsAreTheUsersErrorAndAWrongCandidateIsNot) {
     }
     EXPECT_EQ(make("").correctness().positions, 32);
     EXPECT_THROW(make("crash").correctness(), CandidateFailed);
+}
+
+void put_bytes(const PreparedWeights& weights, std::size_t n) {
+    const std::string bytes(n, 'w');
+    ASSERT_EQ(::pwrite(weights.descriptor(), bytes.data(), n, 0), static_cast<ssize_t>(n));
+}
+
+TEST_F(ExecutorTest, WeightsStayForTheNextExperimentOnTheSameModel) {
+    make("").open();
+    put_bytes(*weights_, 1);
+    const std::string model = folder_ + "/model";
+    const std::string engine = std::string(STEADY_BIN_DIR) + "/steady-fake-engine";
+    std::filesystem::resize_file(model, 100000);
+    weights_->begin(model, engine);
+    EXPECT_FALSE(weights_->filled()) << "the model was written anew";
+    put_bytes(*weights_, 60000);
+    weights_->begin(model, engine);
+    EXPECT_TRUE(weights_->filled());
+    weights_->begin(model, std::string(STEADY_BIN_DIR) + "/steady-kernels");
+    EXPECT_FALSE(weights_->filled()) << "another build may pack another way";
+    put_bytes(*weights_, 130000);
+    weights_->begin(model, std::string(STEADY_BIN_DIR) + "/steady-kernels");
+    EXPECT_FALSE(weights_->filled()) << "more than the model and a fifth: others' layouts";
+}
+
+TEST_F(ExecutorTest, LayoutsOfAnEarlierExperimentMakeRoom) {
+    auto executor = make("refuse-full");
+    put_bytes(*weights_, 1);
+    EXPECT_NO_THROW(executor.open());
+    EXPECT_FALSE(weights_->filled());
+    auto refusing = make("refuse-open");
+    put_bytes(*weights_, 1);
+    EXPECT_THROW(refusing.open(), Error) << "asked twice, refused twice";
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 // A program that speaks the session protocol and misbehaves on request: the model's file holds what
 // to do at the duet. With it the runner's side is tested without an engine.
+#include <sys/stat.h>
+
 #include <chrono>
 #include <csignal>
 #include <fstream>
@@ -99,6 +101,12 @@ std::string bad_reply(const std::string& how, json good) {
     return good.dump();
 }
 
+// As an engine does that finds no room for its layouts beside those that lie there.
+bool weights_lie_there(const char* descriptor) {
+    struct stat file {};
+    return fstat(std::stoi(descriptor), &file) == 0 && file.st_blocks > 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -111,7 +119,8 @@ int main(int argc, char** argv) {
         if (verb == "quit") return how == "bad-end" ? 9 : 0;
         if (verb == "open") {
             opened = request;
-            if (how == "refuse-open") {
+            const bool full = how == "refuse-full" && weights_lie_there(argv[4]);
+            if (how == "refuse-open" || full) {
                 std::cout << json{{"nonce", request["nonce"]}, {"error", "unknown variant avx9"}}
                           << std::endl;
             } else {

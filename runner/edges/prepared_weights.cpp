@@ -1,0 +1,52 @@
+#include "runner/edges/prepared_weights.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/protocol/error.h"
+
+namespace steady {
+namespace {
+
+// The same that the engine compares: a file that was written anew is another one.
+std::string identity_of(const struct stat& file) {
+    return fmt::format("{}:{}:{}:{}.{}", file.st_dev, file.st_ino, file.st_size,
+                       file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
+}
+
+std::uint64_t allocated(const Fd& file) {
+    struct stat info {};
+    if (!file || ::fstat(file.get(), &info) != 0) return 0;
+    return static_cast<std::uint64_t>(info.st_blocks) * 512;
+}
+
+}  // namespace
+
+void PreparedWeights::begin(const std::string& model_path, const std::string& engine_path) {
+    struct stat model {};
+    struct stat engine {};  // missing files are the engine's to report
+    ::stat(model_path.c_str(), &model);
+    ::stat(engine_path.c_str(), &engine);
+    const std::string identity = identity_of(model) + " " + identity_of(engine);
+    model_bytes_ = static_cast<std::uint64_t>(model.st_size);
+    // A fifth for layouts that differ: more of what nobody needs now crowds out the page cache.
+    const bool crowded = allocated(file_) > model_bytes_ + model_bytes_ / 5;
+    if (!file_ || identity != identity_ || crowded) renew();
+    identity_ = identity;
+}
+
+bool PreparedWeights::filled() const { return allocated(file_) > 0; }
+
+void PreparedWeights::renew() {
+    drop();
+    // Sparse: pages come with the weights. Two layouts of everything and float copies find room.
+    const std::uint64_t room = 3 * model_bytes_ + (std::uint64_t{1} << 30U);
+    file_ = Fd{::memfd_create("steady-weights", MFD_CLOEXEC)};
+    if (!file_ || ::ftruncate(file_.get(), static_cast<off_t>(room)) != 0) {
+        throw Error{"cannot make a memory file for the weights", kExitInternal};
+    }
+}
+
+}  // namespace steady
