@@ -17,30 +17,61 @@ void norm(Arm& arm, const float* x, std::int64_t x_width, const float* weight, s
     });
 }
 
+// The same for a vector that products read next.
+void norm_for_products(Arm& arm, const float* x, const float* weight, std::int64_t n,
+                       QuantizedVector& y) {
+    y.has_q8 = arm.plan.norm->quantises && n % kActivationBlock == 0;
+    if (!y.has_q8) return norm(arm, x, n, weight, n, y.f32.data(), n);
+    each<RmsNormQ8>(arm, [&](std::int64_t t) -> RmsNormQ8::Args {
+        const std::int64_t block = t * n / kActivationBlock;
+        return {{n},
+                x + t * n,
+                weight,
+                arm.config.rms_epsilon,
+                y.f32.data() + t * n,
+                y.q8.data() + t * n,
+                y.scale.data() + block,
+                y.sum.data() + block};
+    });
+}
+
 void norm_residual(Arm& arm, const float* weight) {
-    const std::int64_t dim = arm.config.dim;
-    norm(arm, arm.state.x.data(), dim, weight, dim, arm.state.h.f32.data(), dim);
+    norm_for_products(arm, arm.state.x.data(), weight, arm.config.dim, arm.state.h);
 }
 
 void add_to_residual(Arm& arm, const std::vector<float>& y) {
     call<Add>(arm, {{arm.state.n * arm.config.dim}, y.data(), 1, arm.state.x.data()});
 }
 
-// h → q [heads][head_size] and kv [kv_rank + n_rot], before rotation. The two first products read
-// the same h, so they share a launch.
+// The query's products from x, h or q_a: whole heads, or the rotated parts and the rest with k_b.
+std::array<Product, 2> query_products(Arm& arm, const Block& b, const QuantizedVector& x) {
+    State& s = arm.state;
+    if (arm.plan.mla->folded) {
+        return {Product{&b.attn_q_rot, x.view(), s.q.data()},
+                Product{&b.attn_q_folded, x.view(), s.q_absorbed.data()}};
+    }
+    return {Product{arm.config.q_rank == 0 ? &b.attn_q : &b.attn_q_b, x.view(), s.q.data()}, {}};
+}
+
+// h → q [heads][head_size] and kv [kv_rank + n_rot], before rotation. Products that read the same
+// vector share a launch.
 void project(Arm& arm, const Block& b) {
     State& s = arm.state;
     const Config& c = arm.config;
-    const Matrix& first = c.q_rank == 0 ? b.attn_q : b.attn_q_a;
-    quantize_for(arm, s.h, s.n * c.dim, {&first, &b.attn_kv_a_mqa});
-    float* q_out = c.q_rank == 0 ? s.q.data() : s.q_a.f32.data();
-    multiply(arm, std::array{Product{&first, s.h.view(), q_out},
-                             Product{&b.attn_kv_a_mqa, s.h.view(), s.kv.data()}});
-    if (c.q_rank == 0) return;
-    float* q_a = s.q_a.f32.data();
-    norm(arm, q_a, c.q_rank, b.attn_q_a_norm, c.q_rank, q_a, c.q_rank);
-    quantize_for(arm, s.q_a, s.n * c.q_rank, {&b.attn_q_b});
-    multiply(arm, {&b.attn_q_b, s.q_a.view(), s.q.data()});
+    const std::size_t n_query = arm.plan.mla->folded ? 2 : 1;
+    const Product latent{&b.attn_kv_a_mqa, s.h.view(), s.kv.data()};
+    if (c.q_rank == 0) {
+        const auto query = query_products(arm, b, s.h);
+        quantize_for(arm, s.h, s.n * c.dim, {query[0].m, &b.attn_q_folded, &b.attn_kv_a_mqa});
+        const std::array all{latent, query[0], query[1]};
+        return multiply(arm, std::span(all).first(1 + n_query));
+    }
+    quantize_for(arm, s.h, s.n * c.dim, {&b.attn_q_a, &b.attn_kv_a_mqa});
+    multiply(arm, std::array{Product{&b.attn_q_a, s.h.view(), s.q_a.f32.data()}, latent});
+    norm_for_products(arm, s.q_a.f32.data(), b.attn_q_a_norm, c.q_rank, s.q_a);
+    const auto query = query_products(arm, b, s.q_a);
+    quantize_for(arm, s.q_a, s.n * c.q_rank, {query[0].m, &b.attn_q_folded});
+    multiply(arm, std::span(query).first(n_query));
 }
 
 // The rotary parts of every head's query and of the one shared key.
@@ -50,10 +81,11 @@ void rotate(Arm& arm, std::int64_t first) {
     const auto angles = [&](const std::vector<float>& table, std::int64_t t) {
         return table.data() + (first + t) * (c.n_rot / 2);
     };
+    const bool folded = arm.plan.mla->folded;  // then nothing lies between the rotary parts
+    const std::int64_t stride = folded ? c.n_rot : c.head_size();
     each<Rope>(arm, [&](std::int64_t t) -> Rope::Args {
-        float* q = s.q.data() + t * c.n_heads * c.head_size() + c.n_nope;
-        return {
-            {c.n_heads, c.n_rot}, q, c.head_size(), angles(s.rope_cos, t), angles(s.rope_sin, t)};
+        float* q = s.q.data() + t * c.n_heads * stride + (folded ? 0 : c.n_nope);
+        return {{c.n_heads, c.n_rot}, q, stride, angles(s.rope_cos, t), angles(s.rope_sin, t)};
     });
     each<Rope>(arm, [&](std::int64_t t) -> Rope::Args {
         float* k = s.kv.data() + t * c.latent_size() + c.kv_rank;
@@ -67,7 +99,9 @@ void attention(Arm& arm, const Block& b, std::int64_t index, std::int64_t first)
     norm_residual(arm, b.attn_norm);
     arm.note("attn_norm", index, values_of(s.h.f32, s.n, c.dim));
     project(arm, b);
-    arm.note("q", index, values_of(s.q, s.n, c.n_heads * c.head_size()));
+    if (!arm.plan.mla->folded) {
+        arm.note("q", index, values_of(s.q, s.n, c.n_heads * c.head_size()));
+    }
     arm.note("kv_cmpr_pe", index, values_of(s.kv, s.n, c.latent_size()));
     const std::int64_t width = c.latent_size();
     norm(arm, s.kv.data(), width, b.attn_kv_a_norm, c.kv_rank, s.kv.data(), width);
@@ -145,7 +179,7 @@ std::span<const float> forward(Arm& arm, std::span<const std::int32_t> tokens, s
     // Only the last token's logits: from here on it is the only one.
     const float* last = s.x.data() + (s.n - 1) * c.dim;
     begin_pass(s, c, 1);
-    norm(arm, last, c.dim, w.output_norm, c.dim, s.h.f32.data(), c.dim);
+    norm_for_products(arm, last, w.output_norm, c.dim, s.h);
     arm.note("result_norm", -1, values_of(s.h.f32, 1, c.dim));
     quantize_for(arm, s.h, c.dim, {&w.output});
     multiply(arm, {&w.output, s.h.view(), s.logits.data()});

@@ -20,6 +20,7 @@ struct QuantizedVector {
     std::vector<std::int32_t> sum;
     std::vector<std::int8_t> low;     // q16: the second byte
     std::vector<std::int32_t> sum16;  // q16: of 256 * q8 + low
+    bool has_q8 = false;              // the norm that wrote f32 wrote q8, scale and sum as well
 
     void resize(std::int64_t n);
     Activation view() const {

@@ -16,6 +16,7 @@ struct Block;
 struct ModelTraits {
     bool has_experts = false;
     bool experts_are_q4_0 = false;            // gate, up and down of every block
+    bool keys_fold = false;                   // attn_k_b is a tensor of its own
     std::int64_t n_value = 0, head_size = 0;  // of one head, where keys and values are kept in full
 };
 
@@ -34,11 +35,21 @@ struct MlaAlternative {
     void (*run)(Arm& arm, const Block& block, std::int64_t block_index, std::int64_t first);
     bool full_cache;       // keys and values per head in place of the latent
     bool batches = false;  // takes several tokens in one pass; if not, prompts go token by token
+    bool folded = false;  // k_b is part of the query's matrix: state.q holds the rotated parts only
+};
+
+// How a vector is normed that products read: its q8 form is made behind it by op quantize_q8, or on
+// the way by op rms_norm_q8.
+struct NormAlternative {
+    std::string_view name;
+    bool quantises;
 };
 
 // fused, joined, indexed, indexed_gate_up, unfused
 std::span<const MoeAlternative> moe_alternatives();
-// absorbed, heads, heads_q8, materialised
+// absorbed, folded, heads, heads_q8, materialised
 std::span<const MlaAlternative> mla_alternatives();
+// apart, quantising
+std::span<const NormAlternative> norm_alternatives();
 
 }  // namespace steady

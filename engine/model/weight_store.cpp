@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <exception>
 #include <fstream>
@@ -33,6 +34,20 @@ bool packs(const Placement& placement) {
     return placement.packer != nullptr && placement.packer->pack != nullptr;
 }
 
+// One row in blocks of 32 with a scale each.
+void store_q8_0(const float* x, std::int64_t n, BlockQ8_0* blocks) {
+    for (std::int64_t b = 0; b < n / 32; ++b) {
+        float most = 0;
+        for (int j = 0; j < 32; ++j) most = std::max(most, std::fabs(x[32 * b + j]));
+        blocks[b].d = float_to_half(most / 127.0F);
+        const float d = half_to_float(blocks[b].d);
+        for (int j = 0; j < 32; ++j) {
+            const float q = d > 0 ? std::nearbyint(x[32 * b + j] / d) : 0;
+            blocks[b].qs[j] = static_cast<std::int8_t>(std::clamp(q, -127.0F, 127.0F));
+        }
+    }
+}
+
 std::int64_t status_kb(const char* path, const std::string& field) {
     std::ifstream in(path);
     for (std::string line; std::getline(in, line);) {
@@ -53,6 +68,15 @@ std::string human_bytes(std::int64_t bytes) {
     return fmt::format("{:.1f} MB", value / 1e6);
 }
 
+Type Placement::type() const {
+    if (transposed_f32) return Type::f32;
+    return times != nullptr ? Type::q8_0 : tensor->type;
+}
+
+std::int64_t Placement::n_rows() const {
+    return groups * (times != nullptr ? static_cast<std::int64_t>(times->dims[1]) : rows);
+}
+
 WeightStore::WeightStore(const GgufFile& file, int shared_descriptor) : file_(&file) {
     if (shared_descriptor >= 0) shared_ = std::make_unique<SharedWeights>(shared_descriptor, file);
 }
@@ -71,10 +95,9 @@ std::span<const std::byte> WeightStore::largest() const {
 
 std::int64_t WeightStore::bytes_of(const Placement& placement) {
     const auto cols = static_cast<std::int64_t>(placement.tensor->dims[0]);
-    const std::int64_t n_rows = placement.groups * placement.rows;
-    if (placement.transposed_f32) return n_rows * cols * 4;
+    const std::int64_t n_rows = placement.n_rows();
     if (packs(placement)) return placement.packer->packed_bytes({n_rows, cols});
-    return n_rows * source_row_bytes(*placement.tensor);
+    return n_rows * row_bytes(placement.type(), cols);
 }
 
 const std::byte* WeightStore::place(const Placement& placement) {
@@ -82,6 +105,7 @@ const std::byte* WeightStore::place(const Placement& placement) {
     std::string_view form = packs(placement) ? placement.packer->layout : "gguf";
     if (placement.transposed_f32) form = "transposed_f32";
     std::string key = fmt::format("{}/{}/{}", placement.tensor->name, placement.first_row, form);
+    if (placement.times != nullptr) key += "/times " + placement.times->name;
     const auto [known, is_new] = known_.emplace(key, nullptr);
     if (is_new) waiting_.push_back({placement, std::move(key), bytes_of(placement)});
     return known->second;
@@ -204,17 +228,55 @@ void WeightStore::load_rows(const Item& item, std::int64_t group, std::int64_t f
 void WeightStore::load_transposed(const Item& item, std::int64_t group) const {
     const Placement& p = item.placement;
     const auto cols = static_cast<std::int64_t>(p.tensor->dims[0]);
-    const std::int64_t stride = source_row_bytes(*p.tensor);
-    std::vector<std::byte> raw(static_cast<std::size_t>(p.rows * stride));
-    load_rows(item, group, 0, p.rows, raw.data());
-    std::vector<float> row(static_cast<std::size_t>(cols));
+    const auto values = floats_of(*p.tensor, group * p.group_stride + p.first_row, p.rows);
     float* out = reinterpret_cast<float*>(item.data) + group * p.rows * cols;
     for (std::int64_t r = 0; r < p.rows; ++r) {
-        dequantize(p.tensor->type, raw.data() + r * stride, row.data(), cols);
         for (std::int64_t c = 0; c < cols; ++c) {
-            out[c * p.rows + r] = row[static_cast<std::size_t>(c)];
+            out[c * p.rows + r] = values[static_cast<std::size_t>(r * cols + c)];
         }
     }
+}
+
+std::vector<float> WeightStore::floats_of(const Tensor& tensor, std::int64_t first,
+                                          std::int64_t n) const {
+    const auto cols = static_cast<std::int64_t>(tensor.dims[0]);
+    const std::int64_t stride = source_row_bytes(tensor);
+    std::vector<std::byte> raw(static_cast<std::size_t>(n * stride));
+    file_->read(tensor, raw, static_cast<std::uint64_t>(first * stride));
+    std::vector<float> values(static_cast<std::size_t>(n * cols));
+    for (std::int64_t r = 0; r < n; ++r) {
+        dequantize(tensor.type, raw.data() + r * stride, values.data() + r * cols, cols);
+    }
+    return values;
+}
+
+void WeightStore::load_product(const Item& item, std::int64_t group) const {
+    const Placement& p = item.placement;
+    const auto cols = static_cast<std::int64_t>(p.tensor->dims[0]);
+    const auto n_rows = static_cast<std::int64_t>(p.times->dims[1]);
+    const std::int64_t stride = row_bytes(Type::q8_0, cols);
+    const auto right = floats_of(*p.tensor, group * p.group_stride + p.first_row, p.rows);
+    const auto left = floats_of(*p.times, group * n_rows, n_rows);
+    std::vector<float> row(static_cast<std::size_t>(cols));
+    std::vector<BlockQ8_0> rows(static_cast<std::size_t>(n_rows * cols / 32));
+    for (std::int64_t r = 0; r < n_rows; ++r) {
+        std::fill(row.begin(), row.end(), 0.0F);
+        for (std::int64_t k = 0; k < p.rows; ++k) {
+            const float factor = left[static_cast<std::size_t>(r * p.rows + k)];
+            const float* from = right.data() + k * cols;
+            for (std::int64_t c = 0; c < cols; ++c)
+                row[static_cast<std::size_t>(c)] += factor * from[c];
+        }
+        store_q8_0(row.data(), cols, rows.data() + r * cols / 32);
+    }
+    const auto* bytes = reinterpret_cast<const std::byte*>(rows.data());
+    const std::int64_t placed = group * n_rows;
+    if (!packs(p)) {
+        std::memcpy(item.data + placed * stride, bytes, static_cast<std::size_t>(n_rows * stride));
+        return;
+    }
+    std::byte* dst = item.data + (placed == 0 ? 0 : p.packer->packed_bytes({placed, cols}));
+    p.packer->pack({n_rows, cols}, bytes, dst);
 }
 
 void WeightStore::load_item(const Item& item) const {
@@ -227,8 +289,8 @@ void WeightStore::load_item(const Item& item) const {
     std::vector<std::byte> staging;
     if (packs(p) && !p.transposed_f32) staging.resize(static_cast<std::size_t>(piece * stride));
     for (std::int64_t group = 0; group < p.groups; ++group) {
-        if (p.transposed_f32) {
-            load_transposed(item, group);
+        if (p.transposed_f32 || p.times != nullptr) {
+            p.transposed_f32 ? load_transposed(item, group) : load_product(item, group);
             continue;
         }
         for (std::int64_t first = 0; first < p.rows; first += piece) {

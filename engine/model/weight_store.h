@@ -28,6 +28,12 @@ struct Placement {
     std::int64_t first_row = 0;
     const VariantBase* packer = nullptr;  // null, or one without pack: as in the file
     bool transposed_f32 = false;          // each group [rows][cols] becomes float [cols][rows]
+    // Not null: each group [rows][cols] becomes Q8_0 [times' rows][cols], the product of this
+    // tensor's group [times' rows][rows] with it.
+    const Tensor* times = nullptr;
+
+    Type type() const;            // of the placed rows, before packing
+    std::int64_t n_rows() const;  // of all groups, as placed
 };
 
 class WeightStore {
@@ -67,6 +73,8 @@ private:
     void load_rows(const Item& item, std::int64_t group, std::int64_t first, std::int64_t n,
                    std::byte* dst) const;
     void load_transposed(const Item& item, std::int64_t group) const;
+    void load_product(const Item& item, std::int64_t group) const;
+    std::vector<float> floats_of(const Tensor& tensor, std::int64_t first, std::int64_t n) const;
 
     const GgufFile* file_;
     std::unique_ptr<SharedWeights> shared_;

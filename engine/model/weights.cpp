@@ -28,6 +28,8 @@ struct Walk {
     void note_matvec(const Matrix& matrix);
     const VariantBase* packer(Type type) const;
     void attention(Block& block, const std::string& prefix);
+    void query(Block& block, const std::string& prefix);
+    void folded_query(Block& block, const std::string& prefix, const Tensor& query);
     void key_value_up(Block& block, const std::string& prefix);
     void experts(Block& block, const std::string& prefix);
     Matrix expert_matrix(const Tensor& tensor, std::int64_t rows, std::int64_t cols,
@@ -128,7 +130,7 @@ void Walk::note_matvec(const Matrix& m) {
 }
 
 Matrix Walk::place(Matrix m, Placement placement, bool used_by_matvec) {
-    m.type = placement.transposed_f32 ? Type::f32 : placement.tensor->type;
+    m.type = placement.type();
     if (used_by_matvec) note_matvec(m);
     if (store == nullptr) return m;
     if (placement.packer == nullptr && used_by_matvec) placement.packer = packer(m.type);
@@ -149,7 +151,7 @@ Matrix Walk::matrix(const std::string& name, std::int64_t rows, std::int64_t col
 // What a file lacks in the orientation that the step wants is transposed into floats.
 void Walk::key_value_up(Block& block, const std::string& prefix) {
     const Config& c = config;
-    const bool absorbed = plan == nullptr || !plan->mla->full_cache;
+    const bool absorbed = plan == nullptr || (!plan->mla->full_cache && !plan->mla->folded);
     const bool materialised = plan != nullptr && plan->mla->full_cache;
     if (c.split_kv_b) {
         const std::string name = prefix + "attn_k_b.weight";
@@ -177,17 +179,40 @@ void Walk::key_value_up(Block& block, const std::string& prefix) {
                            {&both, c.n_heads, c.n_value, stride, c.n_nope}, true);
 }
 
-void Walk::attention(Block& block, const std::string& prefix) {
+void Walk::query(Block& block, const std::string& prefix) {
     const Config& c = config;
-    const std::int64_t q_rows = c.n_heads * c.head_size();
-    block.attn_norm = vector(prefix + "attn_norm.weight", c.dim);
-    if (c.q_rank == 0) {
-        block.attn_q = matrix(prefix + "attn_q.weight", q_rows, c.dim);
-    } else {
+    const std::int64_t rows = c.n_heads * c.head_size();
+    const std::int64_t cols = c.q_rank == 0 ? c.dim : c.q_rank;
+    const std::string name = prefix + (c.q_rank == 0 ? "attn_q.weight" : "attn_q_b.weight");
+    if (c.q_rank != 0) {
         block.attn_q_a = matrix(prefix + "attn_q_a.weight", c.q_rank, c.dim);
         block.attn_q_a_norm = vector(prefix + "attn_q_a_norm.weight", c.q_rank);
-        block.attn_q_b = matrix(prefix + "attn_q_b.weight", q_rows, c.q_rank);
     }
+    if (plan == nullptr || plan->mla->folded) {
+        folded_query(block, prefix, expect(name, {cols, rows}));
+        if (plan != nullptr) return;
+    }
+    (c.q_rank == 0 ? block.attn_q : block.attn_q_b) = matrix(name, rows, cols);
+}
+
+// The rotated rows of each head as they are, and the others multiplied by the head's k_b.
+void Walk::folded_query(Block& block, const std::string& prefix, const Tensor& query) {
+    const Config& c = config;
+    const auto cols = static_cast<std::int64_t>(query.dims[0]);
+    uses.traits.keys_fold = c.split_kv_b && cols % block_values(Type::q8_0) == 0;
+    if (!uses.traits.keys_fold) return;
+    const Tensor& k_b = expect(prefix + "attn_k_b.weight", {c.n_nope, c.kv_rank, c.n_heads});
+    block.attn_q_rot = place({query.type, 1, c.n_heads * c.n_rot, cols},
+                             {&query, c.n_heads, c.n_rot, c.head_size(), c.n_nope}, true);
+    block.attn_q_folded =
+        place({Type::q8_0, 1, c.n_heads * c.kv_rank, cols},
+              {&query, c.n_heads, c.n_nope, c.head_size(), 0, nullptr, false, &k_b}, true);
+}
+
+void Walk::attention(Block& block, const std::string& prefix) {
+    const Config& c = config;
+    block.attn_norm = vector(prefix + "attn_norm.weight", c.dim);
+    query(block, prefix);
     block.attn_kv_a_mqa = matrix(prefix + "attn_kv_a_mqa.weight", c.latent_size(), c.dim);
     block.attn_kv_a_norm = vector(prefix + "attn_kv_a_norm.weight", c.kv_rank);
     key_value_up(block, prefix);
@@ -272,8 +297,9 @@ std::int64_t bytes_per_token(const Weights& w, const Config& c) {
     std::int64_t bytes = row_bytes(w.token_embd.type, c.dim) + bytes_read(w.output) + 4 * c.dim;
     for (const Block& b : w.blocks) {
         for (const Matrix* m :
-             {&b.attn_q, &b.attn_q_a, &b.attn_q_b, &b.attn_kv_a_mqa, &b.attn_k_b, &b.attn_k_rows,
-              &b.attn_v_b, &b.attn_output, &b.ffn_gate, &b.ffn_up, &b.ffn_down, &b.ffn_gate_inp}) {
+             {&b.attn_q, &b.attn_q_a, &b.attn_q_b, &b.attn_q_rot, &b.attn_q_folded,
+              &b.attn_kv_a_mqa, &b.attn_k_b, &b.attn_k_rows, &b.attn_v_b, &b.attn_output,
+              &b.ffn_gate, &b.ffn_up, &b.ffn_down, &b.ffn_gate_inp}) {
             bytes += bytes_read(*m);
         }
         bytes += 4 * (2 * c.dim + c.q_rank + c.kv_rank);
@@ -301,6 +327,10 @@ void note_other_ops(UsedShapes& shapes, const Config& c, const ModelTraits& trai
     auto& norms = std::get<Uses<RmsNorm>>(shapes).shapes;
     for (const std::int64_t n : {c.dim, c.q_rank, c.kv_rank}) {
         if (n > 0) add_shape(norms, RmsNormShape{n});
+    }
+    auto& quantising = std::get<Uses<RmsNormQ8>>(shapes).shapes;
+    for (const std::int64_t n : {c.dim, c.q_rank}) {
+        if (n > 0 && n % kActivationBlock == 0) add_shape(quantising, QuantizeShape{n});
     }
     std::get<Uses<Rope>>(shapes).shapes = {{c.n_heads, c.n_rot}, {1, c.n_rot}};
     auto& swiglu = std::get<Uses<Swiglu>>(shapes).shapes;

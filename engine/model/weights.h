@@ -24,11 +24,14 @@ struct Matrix {
 };
 
 struct Block {
-    const float* attn_norm = nullptr;       // [dim]
-    Matrix attn_q;                          // [heads * head_size][dim]; without q_rank only
-    Matrix attn_q_a;                        // [q_rank][dim]
-    const float* attn_q_a_norm = nullptr;   // [q_rank]
-    Matrix attn_q_b;                        // [heads * head_size][q_rank]
+    const float* attn_norm = nullptr;      // [dim]
+    Matrix attn_q;                         // [heads * head_size][dim]; without q_rank only
+    Matrix attn_q_a;                       // [q_rank][dim]
+    const float* attn_q_a_norm = nullptr;  // [q_rank]
+    Matrix attn_q_b;                       // [heads * head_size][q_rank]
+    // Folded instead: from what attn_q or attn_q_b reads.
+    Matrix attn_q_rot;                      // [heads * n_rot][q_rank or dim]
+    Matrix attn_q_folded;                   // [heads * kv_rank][q_rank or dim]: k_b times the rest
     Matrix attn_kv_a_mqa;                   // [kv_rank + n_rot][dim]
     const float* attn_kv_a_norm = nullptr;  // [kv_rank]
     Matrix attn_k_b;                        // [heads][kv_rank][n_nope]: absorbed

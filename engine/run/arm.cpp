@@ -212,7 +212,7 @@ void quantize_for(Arm& arm, QuantizedVector& x, std::int64_t n,
     }
     // Both forms have the same q8 values and scales but for the rounding of exact halves; the finer
     // one goes last, since its second byte must fit its first.
-    if (q8) {
+    if (q8 && !x.has_q8) {
         call<QuantizeQ8>(arm, {{n}, x.f32.data(), x.q8.data(), x.scale.data(), x.sum.data()});
     }
     if (q16) {

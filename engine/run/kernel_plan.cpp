@@ -1,7 +1,10 @@
 // Resolution: flag, else the first champion that can run here, else the reference.
 #include "engine/run/kernel_plan.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
 
 #include "engine/champions.h"
 #include "engine/protocol/error.h"
@@ -111,8 +114,20 @@ std::string why_not_step(const MoeAlternative& moe, const ModelTraits& traits) {
     return missing ? "it calls op q4_0_experts, and this model's experts are not all q4_0" : "";
 }
 
-std::string why_not_step(const MlaAlternative& /*mla*/, const ModelTraits& /*traits*/) {
+std::string why_not_step(const MlaAlternative& mla, const ModelTraits& traits) {
+    return mla.folded && !traits.keys_fold
+               ? "it multiplies attn_k_b into the query's matrix, and this model has no attn_k_b, "
+                 "or rows that are no multiple of 32"
+               : "";
+}
+
+std::string why_not_step(const NormAlternative& /*norm*/, const ModelTraits& /*traits*/) {
     return "";
+}
+
+constexpr std::array<std::string_view, 3> kSteps = {"mla", "moe", "norm"};
+bool is_step(std::string_view name) {
+    return std::find(kSteps.begin(), kSteps.end(), name) != kSteps.end();
 }
 
 template <class Alternative>
@@ -160,8 +175,9 @@ void check_names(const PlanRequest& request) {
         }
     }
     for (const auto& [step, name] : request.steps) {
-        if (step == "moe" || step == "mla") continue;
-        throw Error{fmt::format("steps: no step '{}' (for '{}'). Steps: mla, moe", step, name)};
+        if (is_step(step)) continue;
+        throw Error{fmt::format("steps: no step '{}' (for '{}'). Steps: {}", step, name,
+                                fmt::join(kSteps, ", "))};
     }
 }
 
@@ -193,7 +209,7 @@ PlanRequest parse_plan(std::string_view text) {
                 "--kernels: '{}' is not op=variant; write \"reference\" or op=variant,…", part)};
         }
         const std::string op(part.substr(0, equals));
-        auto& into = op == "moe" || op == "mla" ? request.steps : request.kernels;
+        auto& into = is_step(op) ? request.steps : request.kernels;
         if (!into.emplace(op, std::string(part.substr(equals + 1))).second) {
             throw Error{fmt::format("--kernels: op '{}' is named twice", op)};
         }
@@ -207,6 +223,7 @@ KernelPlan resolve_plan(const PlanRequest& request, const UsedShapes& shapes,
     KernelPlan plan;
     choose_step("moe", moe_alternatives(), request, traits, plan.moe, plan.moe_reason);
     choose_step("mla", mla_alternatives(), request, traits, plan.mla, plan.mla_reason);
+    choose_step("norm", norm_alternatives(), request, traits, plan.norm, plan.norm_reason);
     UsedShapes used = shapes;
     if (plan.mla->full_cache) {  // attention of one head over its own keys and values
         auto& attention = std::get<Uses<MlaAttention>>(used).shapes;
@@ -227,10 +244,12 @@ std::string plan_text(const KernelPlan& plan) {
         text += fmt::format("{:<16} {:<28} {}\n", op_name(choice), choice.variant->name,
                             reason_name(choice.reason));
     });
-    text +=
-        fmt::format("{:<16} {:<28} {}\n", "step moe", plan.moe->name, reason_name(plan.moe_reason));
-    text +=
-        fmt::format("{:<16} {:<28} {}\n", "step mla", plan.mla->name, reason_name(plan.mla_reason));
+    const auto step = [&](std::string_view name, std::string_view chosen, Reason reason) {
+        text += fmt::format("{:<16} {:<28} {}\n", name, chosen, reason_name(reason));
+    };
+    step("step moe", plan.moe->name, plan.moe_reason);
+    step("step mla", plan.mla->name, plan.mla_reason);
+    step("step norm", plan.norm->name, plan.norm_reason);
     return text;
 }
 

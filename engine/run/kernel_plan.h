@@ -30,6 +30,7 @@
 #include "kernels/quantize_q16/op.h"
 #include "kernels/quantize_q8/op.h"
 #include "kernels/rms_norm/op.h"
+#include "kernels/rms_norm_q8/op.h"
 #include "kernels/rope/op.h"
 #include "kernels/swiglu/op.h"
 
@@ -46,7 +47,7 @@ struct OpList {
 using EngineOps =
     OpList<Q4_0Matvec, Q5_KMatvec, Q6_KMatvec, Q8_0Matvec, F32Matvec, OtherMatvec, Q4_0Matmul,
            Q5_KMatmul, Q6_KMatmul, Q8_0Matmul, Q4_0Experts, QuantizeQ8, QuantizeQ16, DequantizeRow,
-           RmsNorm, Rope, Swiglu, Add, MlaAttention, MlaAttentionQ8, MoeRouter>;
+           RmsNorm, RmsNormQ8, Rope, Swiglu, Add, MlaAttention, MlaAttentionQ8, MoeRouter>;
 
 // Tokens of a prompt that one pass takes unless told otherwise.
 constexpr std::int64_t kDefaultBatch = 64;
@@ -80,7 +81,9 @@ struct KernelPlan {
     EngineOps::Tuple<Choice> kernels;
     const MoeAlternative* moe = nullptr;
     const MlaAlternative* mla = nullptr;
-    Reason moe_reason = Reason::reference, mla_reason = Reason::reference;
+    const NormAlternative* norm = nullptr;
+    Reason moe_reason = Reason::reference, mla_reason = Reason::reference,
+           norm_reason = Reason::reference;
 
     template <class Op>
     const VariantInfo<Op>& variant() const {

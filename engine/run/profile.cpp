@@ -58,7 +58,8 @@ protocol::AppliedArm applied_arm(Arm& arm) {
                                      static_cast<double>(arm.counter<Op>().calls)};
     });
     applied.steps = {{"moe", std::string(arm.plan.moe->name)},
-                     {"mla", std::string(arm.plan.mla->name)}};
+                     {"mla", std::string(arm.plan.mla->name)},
+                     {"norm", std::string(arm.plan.norm->name)}};
     applied.threads = arm.pool.options().threads;
     applied.engine_flags = engine_flags(arm.options);
     applied.launches_per_token = static_cast<double>(arm.pool.counters().launches);

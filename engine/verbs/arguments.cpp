@@ -26,7 +26,8 @@ const std::vector<OptionSpec>& plan_options() {
     static const std::vector<OptionSpec> options{
         {"--kernels", "PLAN", "\"reference\", or op=variant,… over the champions"},
         {"--kernel.OP", "VARIANT", "one op's variant"},
-        {"--step.STEP", "NAME", "one step's alternative: moe fused|joined|…, mla absorbed|…"},
+        {"--step.STEP", "NAME",
+         "one step's alternative: moe fused|…, mla absorbed|…, norm apart|…"},
         {"--threads", "T", "threads; default: all CPUs that the process may use"},
         {"--wait", "HOW", "spin or sleep between launches"},
         {"--cut", "HOW", "static, dynamic, or dynamic:N (pieces per thread)"},

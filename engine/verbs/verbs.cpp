@@ -48,7 +48,7 @@ const std::vector<Verb>& verbs() {
          "says where two plans part, value by value",
          "",
          true,
-         {{"--a", "PLAN", "a plan, as for --kernels; moe=… and mla=… name steps"},
+         {{"--a", "PLAN", "a plan, as for --kernels; moe=…, mla=… and norm=… name steps"},
           {"--b", "PLAN", "the other one"},
           {"--tokens", "LIST", "token ids"},
           {"--text", "TEXT", "or a text"},

@@ -65,6 +65,23 @@ template <int kAhead, int kLines>
     }
 }
 
+// 1 / sqrt(mean(x²) + eps) in every lane: four partial sums of squares, the tail by mask.
+[[gnu::always_inline]] inline __m512 inverse_rms(const float* x, std::int64_t n, float eps) {
+    const std::int64_t whole = n / 16 * 16;
+    const auto tail = static_cast<__mmask16>((1U << (n - whole)) - 1);
+    __m512 sums[4] = {_mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps(),
+                      _mm512_setzero_ps()};
+    for (std::int64_t i = 0; i < whole; i += 16) {
+        const __m512 v = _mm512_loadu_ps(x + i);
+        sums[i / 16 % 4] = _mm512_fmadd_ps(v, v, sums[i / 16 % 4]);
+    }
+    const __m512 last = _mm512_maskz_loadu_ps(tail, x + whole);
+    sums[0] = _mm512_fmadd_ps(last, last, sums[0]);
+    const float squares =
+        sum(_mm512_add_ps(_mm512_add_ps(sums[0], sums[1]), _mm512_add_ps(sums[2], sums[3])));
+    return _mm512_set1_ps(1.0F / __builtin_sqrtf(squares / static_cast<float>(n) + eps));
+}
+
 // Brings 32 values into the q8 form: what op quantize_q8 does to one block.
 [[gnu::always_inline]] inline void quantize_block(__m512 low, __m512 high, std::int8_t* q8,
                                                   float* scale, std::int32_t* block_sum) {

@@ -88,6 +88,52 @@ TEST_P(Steps, ACacheOfBytesStaysWithinTheBoundOfEightBits) {
     }
 }
 
+// The Q8_0 rounding of the folded matrix is all that parts it from the absorbed form, token by
+// token as in a batch.
+TEST_P(Steps, KeysFoldedIntoTheQueryAgreeWithinTheirRounding) {
+    Model model(tiny::path(GetParam()));
+    if (!model.uses.traits.keys_fold) {
+        EXPECT_THROW(run(GetParam(), steps({{"mla", "folded"}}, true), 1), Error);
+        return;
+    }
+    const tiny::Prompt prompt = tiny::prompts(GetParam())[1];
+    for (const bool reference : {true, false}) {
+        for (const int batch : {1, 64}) {
+            ArmOptions options;
+            options.plan = steps({{"mla", "folded"}}, reference);
+            options.batch = batch;
+            options.threads.threads = 2;
+            auto arms = model.make_arms({options}, 64);
+            const auto logits = feed(*arms[0], prompt.tokens);
+            EXPECT_LE(tiny::rel_l2(logits, prompt.exact_last), reference ? 0.03 : 0.08);
+            EXPECT_GT(arms[0]->weights.bytes_per_token,
+                      model.make_arms({ArmOptions{}}, 64)[0]->weights.bytes_per_token);
+        }
+    }
+}
+
+TEST_P(Steps, ANormThatQuantisesChangesNoBit) {
+    for (const bool reference : {true, false}) {
+        for (const int batch : {1, 64}) {
+            std::vector<std::vector<float>> seen;
+            std::vector<std::int64_t> quantised;
+            for (const std::string norm : {"apart", "quantising"}) {
+                Model model(tiny::path(GetParam()));
+                ArmOptions options;
+                options.plan = steps({{"norm", norm}}, reference);
+                options.batch = batch;
+                auto arms = model.make_arms({options}, 64);
+                const auto logits = feed(*arms[0], tiny::prompts(GetParam())[1].tokens);
+                seen.emplace_back(logits.begin(), logits.end());
+                quantised.push_back(arms[0]->counter<QuantizeQ8>().calls);
+                EXPECT_EQ(arms[0]->counter<RmsNormQ8>().calls > 0, norm == "quantising");
+            }
+            EXPECT_EQ(seen[0], seen[1]);
+            EXPECT_LE(quantised[1], quantised[0]);
+        }
+    }
+}
+
 TEST_P(Steps, TheSharedExpertBesideTheOthersChangesNoBit) {
     if (!has_q4_0_experts(GetParam())) GTEST_SKIP() << "no experts in q4_0";
     for (const bool reference : {true, false}) {

@@ -9,19 +9,12 @@
 namespace steady {
 namespace {
 
-void cache_latent(Arm& arm, std::int64_t index, std::int64_t first) {
-    const std::int64_t width = arm.config.latent_size();
-    for (std::int64_t t = 0; t < arm.state.n; ++t) {
-        std::memcpy(arm.cache.row(index, first + t), arm.state.kv.data() + t * width,
-                    static_cast<std::size_t>(width) * sizeof(float));
-    }
-}
+std::size_t floats(std::int64_t n) { return static_cast<std::size_t>(n) * sizeof(float); }
 
-// q_latent[h] = [k_b[h] · q_nope[h] | q_pe[h]]
+// q_absorbed[h] = k_b[h] · q_nope[h]
 void absorb_query(Arm& arm, const Block& b, std::int64_t index) {
     State& s = arm.state;
     const Config& c = arm.config;
-    const auto floats = [](std::int64_t n) { return static_cast<std::size_t>(n) * sizeof(float); };
     const std::int64_t n_rows = s.n * c.n_heads;
     for (std::int64_t h = 0; h < n_rows; ++h) {
         std::memcpy(s.q_nope.f32.data() + h * c.n_nope, s.q.data() + h * c.head_size(),
@@ -30,21 +23,33 @@ void absorb_query(Arm& arm, const Block& b, std::int64_t index) {
     quantize_for(arm, s.q_nope, n_rows * c.n_nope, {&b.attn_k_b});
     multiply(arm, {&b.attn_k_b, s.q_nope.view(), s.q_absorbed.data()});
     arm.note("q_nope_absorbed", index, values_of(s.q_absorbed, n_rows, c.kv_rank));
-    for (std::int64_t h = 0; h < n_rows; ++h) {
-        float* row = s.q_latent.data() + h * c.latent_size();
-        std::memcpy(row, s.q_absorbed.data() + h * c.kv_rank, floats(c.kv_rank));
-        std::memcpy(row + c.kv_rank, s.q.data() + h * c.head_size() + c.n_nope, floats(c.n_rot));
-    }
-    arm.note("Qcur", index, values_of(s.q_latent, n_rows, c.latent_size()));
 }
 
 }  // namespace
 
-void mla_absorbed(Arm& arm, const Block& b, std::int64_t index, std::int64_t first) {
+void cache_latent(Arm& arm, std::int64_t index, std::int64_t first) {
+    const std::int64_t width = arm.config.latent_size();
+    for (std::int64_t t = 0; t < arm.state.n; ++t) {
+        std::memcpy(arm.cache.row(index, first + t), arm.state.kv.data() + t * width,
+                    floats(width));
+    }
+}
+
+void join_query(Arm& arm, std::int64_t index, std::int64_t stride, std::int64_t offset) {
     State& s = arm.state;
     const Config& c = arm.config;
-    cache_latent(arm, index, first);
-    absorb_query(arm, b, index);
+    const std::int64_t n_rows = s.n * c.n_heads;
+    for (std::int64_t h = 0; h < n_rows; ++h) {
+        float* row = s.q_latent.data() + h * c.latent_size();
+        std::memcpy(row, s.q_absorbed.data() + h * c.kv_rank, floats(c.kv_rank));
+        std::memcpy(row + c.kv_rank, s.q.data() + h * stride + offset, floats(c.n_rot));
+    }
+    arm.note("Qcur", index, values_of(s.q_latent, n_rows, c.latent_size()));
+}
+
+void attend_latent(Arm& arm, const Block& b, std::int64_t index, std::int64_t first) {
+    State& s = arm.state;
+    const Config& c = arm.config;
     for (std::int64_t t = 0; t < s.n; ++t) {
         launch<MlaAttention>(arm, {{c.n_heads, c.kv_rank, c.n_rot, first + t + 1},
                                    s.q_latent.data() + t * c.n_heads * c.latent_size(),
@@ -58,6 +63,13 @@ void mla_absorbed(Arm& arm, const Block& b, std::int64_t index, std::int64_t fir
     arm.note("kqv_out", index, values_of(s.values.f32, s.n, c.n_heads * c.n_value));
     quantize_for(arm, s.values, s.n * c.n_heads * c.n_value, {&b.attn_output});
     multiply(arm, {&b.attn_output, s.values.view(), s.attn_out.data()});
+}
+
+void mla_absorbed(Arm& arm, const Block& b, std::int64_t index, std::int64_t first) {
+    cache_latent(arm, index, first);
+    absorb_query(arm, b, index);
+    join_query(arm, index, arm.config.head_size(), arm.config.n_nope);
+    attend_latent(arm, b, index, first);
 }
 
 }  // namespace steady

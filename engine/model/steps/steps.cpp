@@ -16,14 +16,17 @@ constexpr MoeAlternative kMoe[] = {{"fused", moe_fused, true},
                                    {"indexed_gate_up", moe_indexed_gate_up, false},
                                    {"unfused", moe_unfused, false}};
 constexpr MlaAlternative kMla[] = {{"absorbed", mla_absorbed, false, true},
+                                   {"folded", mla_folded, false, true, true},
                                    {"heads", mla_heads, false, false},
                                    {"heads_q8", mla_heads_q8, false, false},
                                    {"materialised", mla_materialised, true, true}};
+constexpr NormAlternative kNorm[] = {{"apart", false}, {"quantising", true}};
 
 }  // namespace
 
 std::span<const MoeAlternative> moe_alternatives() { return kMoe; }
 std::span<const MlaAlternative> mla_alternatives() { return kMla; }
+std::span<const NormAlternative> norm_alternatives() { return kNorm; }
 
 void route_and_open_shared(Arm& arm, const Block& b, Input experts) {
     State& s = arm.state;

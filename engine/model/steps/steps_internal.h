@@ -6,6 +6,7 @@
 namespace steady {
 
 void mla_absorbed(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
+void mla_folded(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
 void mla_materialised(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
 void mla_heads(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
 void mla_heads_q8(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
@@ -15,6 +16,14 @@ void moe_indexed(Arm& arm, const Block& b);
 void moe_indexed_gate_up(Arm& arm, const Block& b);
 void moe_unfused(Arm& arm, const Block& b);
 void moe_grouped(Arm& arm, const Block& b);  // of a batch
+
+// state.kv → the cache's rows first …
+void cache_latent(Arm& arm, std::int64_t index, std::int64_t first);
+// state.q_latent[h] = [state.q_absorbed[h] | q_pe[h]], where q_pe[h] lies in state.q at h * stride
+// + offset.
+void join_query(Arm& arm, std::int64_t index, std::int64_t stride, std::int64_t offset);
+// state.q_latent and the cache → state.attn_out
+void attend_latent(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
 
 // Router and the shared expert's gate and up in one launch; then state.expert_ids and
 // expert_weights are chosen, state.hidden holds the shared expert's activations, and state.h is
