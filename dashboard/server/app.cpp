@@ -122,6 +122,13 @@ std::optional<Response> App::quick(Request& request) {
     if (auto refused = check_origin(request, options)) return done(std::move(*refused));
     const Match match = find_route(request);
     if (match.route == nullptr) {
+        // Who follows a wrong link in a browser gets the page that says so, with its navigation.
+        const bool reader = header(request, "accept").find("text/html") != std::string::npos;
+        if (match.status == 404 && request.method == "GET" && reader) {
+            Response page = shell_page();
+            page.status = 404;
+            return done(std::move(page));
+        }
         Response response = error_response(
             match.status, match.status == 405   ? "this method is not allowed here"
                           : match.status == 406 ? "this page has no such form"

@@ -122,6 +122,7 @@ Response get_kernels(const Request&, Context& context) {
     for (const page::KernelRow& row : context.source->kernels()) {
         rows.push_back({{"op", row.op},
                         {"variant", row.variant},
+                        {"model", row.model},
                         {"experiment", row.experiment},
                         {"arm", row.arm},
                         {"at", row.at},

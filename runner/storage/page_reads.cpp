@@ -134,9 +134,14 @@ std::string reason_of(const json& applied, const std::string& arm, const std::st
 }
 
 struct Profile {
-    std::string experiment, at, host;
+    std::string experiment, at, host, model;
     json arms, applied;
 };
+
+// Times on one model say nothing about another.
+std::string key_of(const KernelRow& kernel) {
+    return kernel.op + "/" + kernel.variant + "/" + kernel.model;
+}
 
 // Adds what this profile measured and no newer one did.
 void add_kernels(const Profile& profile, std::set<std::string>& seen, std::vector<KernelRow>& out) {
@@ -147,7 +152,8 @@ void add_kernels(const Profile& profile, std::set<std::string>& seen, std::vecto
             KernelRow kernel;
             kernel.op = row.value("op", "");
             kernel.variant = row.value("variant", "");
-            if (!seen.insert(kernel.op + "/" + kernel.variant).second) continue;
+            kernel.model = profile.model;
+            if (!seen.insert(key_of(kernel)).second) continue;
             kernel.experiment = profile.experiment;
             kernel.at = profile.at;
             kernel.host = profile.host;
@@ -237,17 +243,20 @@ std::vector<KernelRow> kernels(Transaction& transaction) {
     std::vector<KernelRow> out;
     std::set<std::string> seen;
     for (const auto& row : transaction.exec(sql::kPageProfiles)) {
-        const Profile profile{text(row[0]), text(row[1]), text(row[2]),
-                              json::parse(text(row[3]), nullptr, false),
-                              json::parse(text(row[4]), nullptr, false)};
+        const Profile profile{text(row[0]),
+                              text(row[1]),
+                              text(row[2]),
+                              text(row[3]),
+                              json::parse(text(row[4]), nullptr, false),
+                              json::parse(text(row[5]), nullptr, false)};
         add_kernels(profile, seen, out);
     }
-    std::map<std::string, std::string> accepted;  // op/variant → newest acceptance
+    std::map<std::string, std::string> accepted;  // op/variant/model → newest acceptance
     for (const auto& row : transaction.exec(sql::kPageAccepted)) {
-        accepted.emplace(text(row[1]) + "/" + text(row[2]), text(row[0]));
+        accepted.emplace(text(row[1]) + "/" + text(row[2]) + "/" + text(row[3]), text(row[0]));
     }
     for (KernelRow& kernel : out) {
-        const auto found = accepted.find(kernel.op + "/" + kernel.variant);
+        const auto found = accepted.find(key_of(kernel));
         if (found != accepted.end()) kernel.accepted_by = found->second;
     }
     return out;

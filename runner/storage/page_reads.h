@@ -61,7 +61,7 @@ struct HostDetail {
 
 // One row of a stored profile. champion_of: the accepted experiment whose candidate it was.
 struct KernelRow {
-    std::string op, variant, experiment, arm, at, host, reason, accepted_by;
+    std::string op, variant, model, experiment, arm, at, host, reason, accepted_by;
     double calls_per_token = 0, ns_per_token = 0, bytes_per_token = 0;
 };
 

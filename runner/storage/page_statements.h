@@ -41,8 +41,9 @@ inline constexpr const char* kPageNewestFirst = "join picked using (exp_id) orde
 inline constexpr const char* kPageQueue =
     "select e.name, e.owner, e.claim, j.state, h.name, "
     "j.worker::text, j.note, j.priority, j.crashes, "
-    "(select count(*) from steady.pair x where x.job_id = j.job_id and x.kind = 'measure' "
-    "and x.done_at is not null and x.discarded is null), "
+    // Those of the deciding gate, as the worker told them; pairs of other gates are in the table too.
+    "coalesce((select (body ->> 'pairs')::int from steady.evidence b where b.job_id = j.job_id "
+    "and b.kind = 'progress' order by epoch desc limit 1), 0), "
     "e.pairs_max, " STEADY_ISO("j.queued_at") ", "
     "(select " STEADY_ISO("max(a.began)") " from steady.attempt a where a.job_id = j.job_id), "
     STEADY_ISO("j.lease_until") ", j.need_tags, j.cancel_at is not null, "
@@ -71,7 +72,7 @@ inline constexpr const char* kPageNoiseValues =
     "and mode = $3 order by at desc limit 100";
 
 inline constexpr const char* kPageProfiles =
-    "select e.name, " STEADY_ISO("b.at") ", h.name, b.body -> 'arms', "
+    "select e.name, " STEADY_ISO("b.at") ", h.name, e.model, b.body -> 'arms', "
     "(select a.body -> 'arms' from steady.evidence a where a.job_id = b.job_id "
     "and a.kind = 'applied' order by a.epoch desc limit 1) "
     "from steady.evidence b join steady.job j using (job_id) join steady.experiment e using (exp_id) "
@@ -79,7 +80,7 @@ inline constexpr const char* kPageProfiles =
     "where b.kind = 'profile' order by b.job_id desc limit 40";
 
 inline constexpr const char* kPageAccepted =
-    "select e.name, k.key, k.value from steady.verdict v join steady.job j using (job_id) "
+    "select e.name, k.key, k.value, e.model from steady.verdict v join steady.job j using (job_id) "
     "join steady.experiment e using (exp_id), "
     "jsonb_each_text(coalesce(e.spec #> '{arms,B,kernels}', '{}')) k "
     "where v.outcome = 'accept' order by v.at desc limit 500";

@@ -5,24 +5,42 @@ import { h } from '../dom.js';
 import { count, nanoseconds, percent } from '../format.js';
 import { empty, experimentLink, table, time } from '../parts.js';
 
-function byOp(rows) {
-  const ops = new Map();
+// Only rows of one op on one model can be compared, so they stand together.
+function groups(rows) {
+  const found = new Map();
   for (const row of rows) {
-    if (!ops.has(row.op)) ops.set(row.op, []);
-    ops.get(row.op).push(row);
+    const key = `${row.model}\n${row.op}`;
+    if (!found.has(key)) found.set(key, []);
+    found.get(key).push(row);
   }
-  const share = (list) => Math.max(...list.map((row) => row.ns_per_token));
-  return [...ops].sort((x, y) => share(y[1]) - share(x[1]));
+  return [...found.values()];
+}
+
+// Models in the order of their newest measurement, in each the op that takes longest first.
+function ordered(rows) {
+  const models = [...new Set([...rows].sort((x, y) => (x.at < y.at ? 1 : -1)).map((row) => row.model))];
+  const least = (list) => Math.min(...list.map((row) => row.ns_per_token));
+  return groups(rows).sort(
+    (x, y) => models.indexOf(x[0].model) - models.indexOf(y[0].model) || least(y) - least(x),
+  );
 }
 
 const bandwidth = (row) =>
   row.ns_per_token > 0 && row.bytes_per_token > 0 ? row.bytes_per_token / row.ns_per_token : null;
 
-// Rows of one op stand together; its name stands before the first.
+// The op's name stands before its first row, the model before its first op.
 function flat(rows) {
-  return byOp(rows).flatMap(([op, list]) => {
+  let model = null;
+  return ordered(rows).flatMap((list) => {
     const sorted = [...list].sort((x, y) => x.ns_per_token - y.ns_per_token);
-    return sorted.map((row, i) => ({ ...row, op, first: i === 0, best: sorted[0].ns_per_token }));
+    const opens = sorted[0].model !== model;
+    model = sorted[0].model;
+    return sorted.map((row, i) => ({
+      ...row,
+      first: i === 0,
+      opens: opens && i === 0,
+      best: sorted[0].ns_per_token,
+    }));
   });
 }
 
@@ -36,6 +54,7 @@ function kernelTable(rows) {
   const most = Math.max(0, ...rows.map((row) => bandwidth(row) ?? 0));
   return table(
     [
+      { head: 'Model', class: 'small dim', cell: (row) => (row.opens ? row.model : '') },
       { head: 'Op', cell: (row) => (row.first ? h('strong', null, h('code', null, row.op)) : '') },
       {
         head: 'Variant',
@@ -96,8 +115,8 @@ export default {
       h(
         'p',
         { class: 'dim' },
-        'Latest profile of each variant inside the model. Times of different experiments may come ' +
-          'from different models: compare within one experiment to decide. Bars: share of the fastest read seen here.',
+        'Latest profile of each variant inside the model, model by model. A profile explains; what ' +
+          'was accepted, an experiment decided. Bars: share of the fastest read seen here.',
       ),
       data.rows.length
         ? kernelTable(flat(data.rows))
