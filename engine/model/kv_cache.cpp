@@ -11,20 +11,22 @@
 
 namespace steady {
 
-KvCache::KvCache(const Config& config, std::int64_t context, bool full) : context_(context) {
+KvCache::KvCache(const Config& config, std::int64_t context, bool full, Type type)
+    : type_(type), context_(context) {
     if (context < 1 || context > (std::int64_t{1} << 24)) {
         throw Error{fmt::format("context: {} positions; allowed 1 … {}", context, 1 << 24)};
     }
-    width_ = full ? config.n_value + config.head_size() : config.latent_size();
+    const std::int64_t width = full ? config.n_value + config.head_size() : config.latent_size();
     n_heads_ = full ? config.n_heads : 1;
-    bytes_ = config.n_blocks * n_heads_ * context * width_ * 4;
+    row_bytes_ = steady::row_bytes(type, width);
+    bytes_ = config.n_blocks * n_heads_ * context * row_bytes_;
     const std::int64_t available = available_memory_bytes();
     if (available > 0 && bytes_ > available) {
         throw Error{fmt::format(
-            "context: {} blocks × {} rows × {} positions × {} values × 4 bytes = {} of KV cache, "
+            "context: {} blocks × {} rows × {} positions × {} values × {} bytes = {} of KV cache, "
             "and {} of memory are available; ask for at most {} positions",
-            config.n_blocks, n_heads_, context, width_, human_bytes(bytes_), human_bytes(available),
-            available / (config.n_blocks * n_heads_ * width_ * 4))};
+            config.n_blocks, n_heads_, context, width, block_bytes(type), human_bytes(bytes_),
+            human_bytes(available), available / (config.n_blocks * n_heads_ * row_bytes_))};
     }
     void* memory = mmap(nullptr, static_cast<std::size_t>(bytes_), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -33,7 +35,7 @@ KvCache::KvCache(const Config& config, std::int64_t context, bool full) : contex
     }
     madvise(memory, static_cast<std::size_t>(bytes_), MADV_HUGEPAGE);
     std::memset(memory, 0, static_cast<std::size_t>(bytes_));
-    data_ = static_cast<float*>(memory);
+    data_ = static_cast<std::byte*>(memory);
 }
 
 KvCache::~KvCache() { munmap(data_, static_cast<std::size_t>(bytes_)); }

@@ -218,18 +218,18 @@ PlanRequest parse_plan(std::string_view text) {
 }
 
 KernelPlan resolve_plan(const PlanRequest& request, const UsedShapes& shapes,
-                        const ModelTraits& traits) {
+                        const ModelTraits& traits, Type cache) {
     check_names(request);
     KernelPlan plan;
     choose_step("moe", moe_alternatives(), request, traits, plan.moe, plan.moe_reason);
     choose_step("mla", mla_alternatives(), request, traits, plan.mla, plan.mla_reason);
     choose_step("norm", norm_alternatives(), request, traits, plan.norm, plan.norm_reason);
     UsedShapes used = shapes;
-    if (plan.mla->full_cache) {  // attention of one head over its own keys and values
-        auto& attention = std::get<Uses<MlaAttention>>(used).shapes;
-        for (MlaAttentionShape& shape : attention) {
+    for (MlaAttentionShape& shape : std::get<Uses<MlaAttention>>(used).shapes) {
+        if (plan.mla->full_cache) {  // attention of one head over its own keys and values
             shape = {1, traits.n_value, traits.head_size, shape.n_positions};
         }
+        shape.cache = cache;
     }
     for_each_op(plan.kernels, [&](auto& choice) {
         using Op = typename std::decay_t<decltype(choice)>::OpType;

@@ -101,9 +101,10 @@ inline bool same_form(const VariantBase& one, const VariantBase& other) {
 PlanRequest parse_plan(std::string_view text);
 
 // Flag, else champion, else reference. Error: unknown op, variant, step or alternative; a variant
-// that this CPU or one of the model's shapes rules out; steps that the model does not admit.
+// that this CPU or one of the model's shapes rules out; steps that the model does not admit. The
+// variant of attention is one for a KV cache of type `cache`.
 KernelPlan resolve_plan(const PlanRequest& request, const UsedShapes& shapes,
-                        const ModelTraits& traits);
+                        const ModelTraits& traits, Type cache = Type::f32);
 
 // One line per op and step: name, choice, reason.
 std::string plan_text(const KernelPlan& plan);

@@ -15,7 +15,7 @@ std::vector<std::unique_ptr<Arm>> Model::make_arms(const std::vector<ArmOptions>
                                                    std::int64_t context) {
     std::vector<KernelPlan> plans;
     for (const ArmOptions& request : requests) {
-        plans.push_back(resolve_plan(request.plan, uses.shapes, uses.traits));
+        plans.push_back(resolve_plan(request.plan, uses.shapes, uses.traits, request.cache));
     }
     for (const KernelPlan& plan : plans) place_weights(file, config, plan, store);
     store.reserve();

@@ -63,14 +63,19 @@ void set_engine_flag(ArmOptions& options, const std::string& name, const std::st
             options.batch > kMostBatch) {
             reject(name, value, fmt::format("a number of tokens from 1 to {}", kMostBatch));
         }
+    } else if (name == "cache") {
+        if (value != "f32" && value != "f16" && value != "bf16") {
+            reject(name, value, "f32, f16 or bf16");
+        }
+        options.cache = *type_from_name(value);
     } else if (name == "burn") {
         options.burn = parse_share(name, value);
     } else if (name == "tag") {
         if (value.size() > 64) reject(name, value, "at most 64 bytes");
         options.tag = value;
     } else {
-        throw Error{
-            fmt::format("unknown engine flag '{}'; flags: batch, burn, cut, pin, tag, wait", name)};
+        throw Error{fmt::format(
+            "unknown engine flag '{}'; flags: batch, burn, cache, cut, pin, tag, wait", name)};
     }
 }
 
@@ -79,6 +84,7 @@ std::map<std::string, std::string> engine_flags(const ArmOptions& options) {
             {"cut", cut_name(options.threads)},
             {"pin", options.threads.pin ? "on" : "off"},
             {"batch", std::to_string(options.batch)},
+            {"cache", std::string(type_name(options.cache))},
             {"burn", fmt::format("{:g}%", options.burn * 100)},
             {"tag", options.tag}};
 }

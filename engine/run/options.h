@@ -18,12 +18,13 @@ struct ArmOptions {
     PlanRequest plan;
     ThreadOptions threads;
     std::int64_t batch = kDefaultBatch;  // tokens of a prompt per pass; 1: token by token
+    Type cache = Type::f32;              // of the KV cache's values: f32, f16 or bf16
     double burn = 0;  // share of each token's own time that is spun away after it, and counted
     std::string tag;  // does nothing but be read back: arms of a blind audit differ in it alone
 };
 
-// Sets one engine flag (wait, cut, pin, batch, burn, tag). Error listing flags or values when
-// unknown.
+// Sets one engine flag (wait, cut, pin, batch, cache, burn, tag). Error listing flags or values
+// when unknown.
 void set_engine_flag(ArmOptions& options, const std::string& name, const std::string& value);
 
 // Every flag with its effective value.

@@ -33,6 +33,7 @@ const std::vector<OptionSpec>& plan_options() {
         {"--cut", "HOW", "static, dynamic, or dynamic:N (pieces per thread)"},
         {"--pin", "WHETHER", "on or off: threads bound to CPUs"},
         {"--batch", "N", "tokens of a prompt per pass, default 64; 1: token by token"},
+        {"--cache", "TYPE", "of the KV cache's values: f32 (default), f16 or bf16"},
         {"--burn", "SHARE", "spin this share of each token's time away, e.g. 1%"},
         {"--tag", "TEXT", "a name that is read back and changes nothing"},
     };
@@ -233,7 +234,7 @@ ArmOptions Arguments::arm() const {
     ArmOptions arm;
     arm.plan = plan;
     arm.threads.threads = static_cast<int>(number("--threads", 1, 1024, usable_cpus()));
-    for (const char* flag : {"wait", "cut", "pin", "batch", "burn", "tag"}) {
+    for (const char* flag : {"wait", "cut", "pin", "batch", "cache", "burn", "tag"}) {
         const std::string option = std::string("--") + flag;
         if (has(option)) set_engine_flag(arm, flag, text(option));
     }

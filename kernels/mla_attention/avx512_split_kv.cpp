@@ -58,7 +58,7 @@ void run(const MlaAttention::Args& args, Range range) noexcept {
 }
 
 bool supports_rank(const MlaAttentionShape& shape) {
-    return mla_avx512::supports(shape) && shape.kv_rank <= kMaxRank;
+    return mla_avx512::supports<>(shape) && shape.kv_rank <= kMaxRank;
 }
 
 }  // namespace

@@ -35,9 +35,10 @@ void run(const MlaAttention::Args& args, Range range) noexcept {
     for (std::int64_t h = range.begin; h < range.end; ++h) {
         float* p = args.scratch + h * n;
         float* out = args.out + h * shape.kv_rank;
-        mla_avx512::score_tile<1>(args.q + h * width, args.cache, n, width, args.scale, p);
+        mla_avx512::score_tile<1>(args.q + h * width, args.rows<float>(), n, width, args.scale, p);
         const float total = softmax(p, n);
-        mla_avx512::add_rows<1, false>(p, args.cache, n, width, &nothing, out, shape.kv_rank);
+        mla_avx512::add_rows<1, false>(p, args.rows<float>(), n, width, &nothing, out,
+                                       shape.kv_rank);
         mla_avx512::scale_row(out, shape.kv_rank, 1.0F / total);
     }
 }

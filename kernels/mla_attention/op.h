@@ -4,6 +4,7 @@
 
 #include <array>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/base/activation.h"
@@ -17,7 +18,7 @@ struct MlaAttentionShape {
     std::int64_t kv_rank = 0;
     std::int64_t n_rot = 0;
     std::int64_t n_positions = 0;  // cached positions that are attended, this token's included
-    Type cache = Type::f32;        // only f32 for now
+    Type cache = Type::f32;        // of the cached values: f32, f16 or bf16
     static std::array<ShapeField<MlaAttentionShape>, 5> fields() {
         return {{{"n_heads", &MlaAttentionShape::n_heads},
                  {"kv_rank", &MlaAttentionShape::kv_rank},
@@ -26,12 +27,33 @@ struct MlaAttentionShape {
                  {"cache", nullptr, &MlaAttentionShape::cache}}};
     }
     std::string problem() const {
-        if (cache != Type::f32) return "cache must be f32";
+        if (cache != Type::f32 && cache != Type::f16 && cache != Type::bf16) {
+            return "cache must be f32, f16 or bf16";
+        }
         return n_heads > 0 && kv_rank > 0 && n_positions > 0
                    ? ""
                    : "n_heads, kv_rank and n_positions are required";
     }
 };
+
+// The upper half of a float.
+struct Bfloat {
+    std::uint16_t bits;
+};
+
+namespace mla_cache {
+
+// Writes n values as the cache's type holds them: nearest, ties to even; a value beyond the range
+// of f16 (65504) becomes infinite.
+void store(Type type, const float* values, std::int64_t n, std::byte* out) noexcept;
+
+// The cache type of rows of Value.
+template <class Value>
+constexpr Type kType = std::is_same_v<Value, float>  ? Type::f32
+                       : std::is_same_v<Value, Half> ? Type::f16
+                                                     : Type::bf16;
+
+}  // namespace mla_cache
 
 struct MlaAttention {
     static constexpr const char* name = "mla_attention";
@@ -39,17 +61,22 @@ struct MlaAttention {
     using Shape = MlaAttentionShape;
     struct Args {
         Shape shape;
-        const float* q = nullptr;      // [n_heads][kv_rank + n_rot]
-        const float* cache = nullptr;  // [n_positions][kv_rank + n_rot]
+        const float* q = nullptr;          // [n_heads][kv_rank + n_rot]
+        const std::byte* cache = nullptr;  // [n_positions][kv_rank + n_rot] of type shape.cache
         float scale = 1;
         float* scratch = nullptr;  // [n_heads][n_positions]
         float* out = nullptr;      // [n_heads][kv_rank]
+        // The cache as rows of floats, Half or Bfloat.
+        template <class Value>
+        const Value* rows() const {
+            return reinterpret_cast<const Value*>(cache);
+        }
     };
     using Run = void (*)(const Args&, Range) noexcept;
 
     // The cache counts as a weight: it is large, and cold when a layer begins.
     static void set_weight(Args& args, std::size_t /*index*/, const std::byte* w) {
-        args.cache = reinterpret_cast<const float*>(w);
+        args.cache = w;
     }
 
     // Row h: s[t] = scale · (q[h] · cache[t]); p = softmax(s); out[h] = Σ_t p[t] ·

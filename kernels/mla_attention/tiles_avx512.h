@@ -17,9 +17,11 @@ constexpr std::int64_t kTile = 32;  // positions per step of the online softmax:
 constexpr int kPositions = 4;       // positions scored together
 constexpr int kVectors = 4;         // output registers per head and pass
 
-// Whole registers only.
-inline bool supports(const MlaAttentionShape& shape) {
-    return shape.kv_rank % 16 == 0 && (shape.kv_rank + shape.n_rot) % 16 == 0;
+// Whole registers only, of a cache that holds Value.
+template <class Value = float>
+bool supports(const MlaAttentionShape& shape) {
+    return shape.cache == mla_cache::kType<Value> && shape.kv_rank % 16 == 0 &&
+           (shape.kv_rank + shape.n_rot) % 16 == 0;
 }
 
 // The running softmax of one head.
@@ -29,6 +31,16 @@ struct Running {
 };
 
 KERNEL_TARGET_BEGIN(KERNEL_AVX512)
+
+// Sixteen cached values as floats.
+[[gnu::always_inline]] inline __m512 load(const float* at) { return _mm512_loadu_ps(at); }
+[[gnu::always_inline]] inline __m512 load(const Half* at) {
+    return avx512::halves(reinterpret_cast<const std::byte*>(at));
+}
+[[gnu::always_inline]] inline __m512 load(const Bfloat* at) {
+    const __m256i upper = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(upper), 16));
+}
 
 // The sums of four registers' lanes, side by side: fewer shuffles than four sums one by one.
 [[gnu::always_inline]] inline __m128 sum4(const __m512* v) {
@@ -43,8 +55,8 @@ KERNEL_TARGET_BEGIN(KERNEL_AVX512)
 }
 
 // scores[h][p] of kN heads and kP positions: each chunk of q and of the rows is loaded once.
-template <int kN, int kP>
-[[gnu::always_inline]] inline void score_block(const float* q, const float* rows,
+template <int kN, int kP, class Value>
+[[gnu::always_inline]] inline void score_block(const float* q, const Value* rows,
                                                std::int64_t width, float scale, float* scores) {
     __m512 sums[kN][kP];
     for (int h = 0; h < kN; ++h) {
@@ -52,7 +64,7 @@ template <int kN, int kP>
     }
     for (std::int64_t i = 0; i < width; i += 16) {
         __m512 row[kP];
-        for (int p = 0; p < kP; ++p) row[p] = _mm512_loadu_ps(rows + p * width + i);
+        for (int p = 0; p < kP; ++p) row[p] = load(rows + p * width + i);
         for (int h = 0; h < kN; ++h) {
             const __m512 chunk = _mm512_loadu_ps(q + h * width + i);
             for (int p = 0; p < kP; ++p) sums[h][p] = _mm512_fmadd_ps(chunk, row[p], sums[h][p]);
@@ -68,8 +80,8 @@ template <int kN, int kP>
     }
 }
 
-template <int kN>
-void score_tile(const float* q, const float* rows, std::int64_t n, std::int64_t width, float scale,
+template <int kN, class Value>
+void score_tile(const float* q, const Value* rows, std::int64_t n, std::int64_t width, float scale,
                 float* scores) {
     std::int64_t p = 0;
     for (; p + kPositions <= n; p += kPositions) {
@@ -107,8 +119,8 @@ inline float to_weights(float* scores, std::int64_t n, Running& running) {
 }
 
 // out[h][i …] = out · shrink[h] + Σ_p weight[h][p] · rows[p][i …] for kV registers of columns.
-template <int kN, int kV, bool kPrefetch>
-[[gnu::always_inline]] inline void add_columns(const float* weights, const float* rows,
+template <int kN, int kV, bool kPrefetch, class Value>
+[[gnu::always_inline]] inline void add_columns(const float* weights, const Value* rows,
                                                std::int64_t n, std::int64_t width,
                                                const float* shrink, float* out,
                                                std::int64_t out_stride) {
@@ -123,8 +135,8 @@ template <int kN, int kV, bool kPrefetch>
     for (std::int64_t p = 0; p < n; ++p) {
         __m512 row[kV];
         for (int v = 0; v < kV; ++v) {
-            const float* at = rows + p * width + 16 * v;
-            row[v] = _mm512_loadu_ps(at);
+            const Value* at = rows + p * width + 16 * v;
+            row[v] = load(at);
             if constexpr (kPrefetch) {  // the next tile; behind the end this does nothing
                 _mm_prefetch(reinterpret_cast<const char*>(at + kTile * width), _MM_HINT_T1);
             }
@@ -142,8 +154,8 @@ template <int kN, int kV, bool kPrefetch>
 }
 
 // The same for all kv_rank columns.
-template <int kN, bool kPrefetch>
-void add_rows(const float* weights, const float* rows, std::int64_t n, std::int64_t width,
+template <int kN, bool kPrefetch, class Value>
+void add_rows(const float* weights, const Value* rows, std::int64_t n, std::int64_t width,
               const float* shrink, float* out, std::int64_t kv_rank) {
     std::int64_t i = 0;
     for (; i + 16 * kVectors <= kv_rank; i += 16 * kVectors) {
@@ -156,7 +168,7 @@ void add_rows(const float* weights, const float* rows, std::int64_t n, std::int6
 
 // Adds positions [begin, end) to the unnormalised outputs out[kN][kv_rank] of kN neighbouring
 // heads.
-template <int kN, bool kPrefetch>
+template <int kN, bool kPrefetch, class Value = float>
 void attend_span(const MlaAttention::Args& args, std::int64_t head, std::int64_t begin,
                  std::int64_t end, float* out, Running* running) {
     const MlaAttentionShape& shape = args.shape;
@@ -164,7 +176,7 @@ void attend_span(const MlaAttention::Args& args, std::int64_t head, std::int64_t
     alignas(64) float scores[kN * kTile];
     for (std::int64_t t = begin; t < end; t += kTile) {
         const std::int64_t n = std::min(kTile, end - t);
-        const float* rows = args.cache + t * width;
+        const Value* rows = args.rows<Value>() + t * width;
         score_tile<kN>(args.q + head * width, rows, n, width, args.scale, scores);
         float shrink[kN];
         for (int h = 0; h < kN; ++h) shrink[h] = to_weights(scores + h * kTile, n, running[h]);
@@ -180,32 +192,33 @@ inline void scale_row(float* out, std::int64_t n, float factor) {
 }
 
 // kN neighbouring heads over all positions.
-template <int kN, bool kPrefetch>
+template <int kN, bool kPrefetch, class Value>
 void attend(const MlaAttention::Args& args, std::int64_t head) {
     const MlaAttentionShape& shape = args.shape;
     float* out = args.out + head * shape.kv_rank;
     Running running[kN];
-    attend_span<kN, kPrefetch>(args, head, 0, shape.n_positions, out, running);
+    attend_span<kN, kPrefetch, Value>(args, head, 0, shape.n_positions, out, running);
     for (int h = 0; h < kN; ++h) {
         scale_row(out + h * shape.kv_rank, shape.kv_rank, 1.0F / running[h].total);
     }
 }
 
 // kMost: the most heads that share a pass over the rows.
-template <bool kPrefetch, int kMost = kHeads>
+template <bool kPrefetch, int kMost = kHeads, class Value = float>
 void run(const MlaAttention::Args& args, Range range) noexcept {
     std::int64_t head = range.begin;
     for (; kMost >= kHeads && head + kHeads <= range.end; head += kHeads) {
-        attend<kHeads, kPrefetch>(args, head);
+        attend<kHeads, kPrefetch, Value>(args, head);
     }
-    for (; kMost >= 4 && head + 4 <= range.end; head += 4) attend<4, kPrefetch>(args, head);
-    for (; head < range.end; ++head) attend<1, kPrefetch>(args, head);
+    for (; kMost >= 4 && head + 4 <= range.end; head += 4) attend<4, kPrefetch, Value>(args, head);
+    for (; head < range.end; ++head) attend<1, kPrefetch, Value>(args, head);
 }
 
 KERNEL_TARGET_END
 
-inline VariantOptions<MlaAttention> options(MlaAttention::Run run_heads) {
-    return {.needs = cpu::avx512, .supports = supports, .run = run_heads};
+template <class Value = float>
+VariantOptions<MlaAttention> options(MlaAttention::Run run_heads) {
+    return {.needs = cpu::avx512, .supports = supports<Value>, .run = run_heads};
 }
 
 }  // namespace steady::mla_avx512

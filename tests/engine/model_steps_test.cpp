@@ -39,6 +39,8 @@ Ran run(const std::string& name, const PlanRequest& plan, int threads) {
     return ran;
 }
 
+std::vector<float> copy(std::span<const float> values) { return {values.begin(), values.end()}; }
+
 bool has_q4_0_experts(const std::string& name) {
     const ModelTraits traits = Model(tiny::path(name)).uses.traits;
     return traits.has_experts && traits.experts_are_q4_0;
@@ -131,6 +133,60 @@ TEST_P(Steps, ANormThatQuantisesChangesNoBit) {
             EXPECT_EQ(seen[0], seen[1]);
             EXPECT_LE(quantised[1], quantised[0]);
         }
+    }
+}
+
+// Two bytes per value: half the memory, every step that keeps floats, within the champions' bound;
+// neither batches nor launches change a bit.
+TEST_P(Steps, ACacheOfHalvesStaysWithinTheBoundOfEightBits) {
+    Model model(tiny::path(GetParam()));
+    const tiny::Prompt prompt = tiny::prompts(GetParam())[1];
+    const auto opened = [&](const std::string& type, const std::string& mla, bool reference) {
+        ArmOptions options;
+        options.plan = steps({{"mla", mla}}, reference);
+        set_engine_flag(options, "cache", type);
+        options.threads.threads = 2;
+        return std::move(model.make_arms({options}, 64)[0]);
+    };
+    for (const std::string type : {"f16", "bf16"}) {
+        for (const bool reference : {true, false}) {
+            std::vector<float> absorbed;
+            for (const std::string mla : {"absorbed", "heads", "materialised"}) {
+                const auto plain = opened("f32", mla, reference);
+                const auto arm = opened(type, mla, reference);
+                EXPECT_EQ(2 * arm->cache.bytes(), plain->cache.bytes());
+                const std::vector<float> floats = copy(feed(*plain, prompt.tokens));
+                const std::vector<float> halves = copy(feed(*arm, prompt.tokens));
+                EXPECT_LE(tiny::rel_l2(halves, prompt.exact_last), 0.08) << type << ' ' << mla;
+                EXPECT_NE(halves, floats) << type << ' ' << mla;
+                if (mla == "absorbed") absorbed = halves;
+                if (mla == "heads" && !reference) EXPECT_EQ(halves, absorbed) << type;
+            }
+        }
+        EXPECT_THROW(feed(*opened(type, "heads_q8", true), prompt.tokens), Error);
+    }
+}
+
+TEST(KvCacheSize, FollowsTheTypeAndIsRefusedWithTheArithmetic) {
+    Model model(tiny::path(tiny::kModels[0]));
+    Config config = model.config;
+    config.n_blocks = std::int64_t{1} << 20;
+    for (const auto& [type, bytes] : {std::pair{Type::f32, "4"}, std::pair{Type::bf16, "2"}}) {
+        try {
+            const KvCache cache(config, std::int64_t{1} << 20, false, type);
+            ADD_FAILURE() << "it fitted into memory: " << cache.bytes();
+        } catch (const Error& error) {
+            const std::string what = error.what();
+            EXPECT_NE(what.find(std::string("values × ") + bytes + " bytes"), std::string::npos)
+                << what;
+        }
+    }
+    ArmOptions options;
+    try {
+        set_engine_flag(options, "cache", "q8");
+        ADD_FAILURE() << "it was taken";
+    } catch (const Error& error) {
+        EXPECT_NE(std::string(error.what()).find("f32, f16 or bf16"), std::string::npos);
     }
 }
 

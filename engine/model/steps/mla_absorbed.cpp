@@ -30,8 +30,8 @@ void absorb_query(Arm& arm, const Block& b, std::int64_t index) {
 void cache_latent(Arm& arm, std::int64_t index, std::int64_t first) {
     const std::int64_t width = arm.config.latent_size();
     for (std::int64_t t = 0; t < arm.state.n; ++t) {
-        std::memcpy(arm.cache.row(index, first + t), arm.state.kv.data() + t * width,
-                    floats(width));
+        mla_cache::store(arm.cache.type(), arm.state.kv.data() + t * width, width,
+                         arm.cache.row(index, first + t));
     }
 }
 
@@ -51,7 +51,7 @@ void attend_latent(Arm& arm, const Block& b, std::int64_t index, std::int64_t fi
     State& s = arm.state;
     const Config& c = arm.config;
     for (std::int64_t t = 0; t < s.n; ++t) {
-        launch<MlaAttention>(arm, {{c.n_heads, c.kv_rank, c.n_rot, first + t + 1},
+        launch<MlaAttention>(arm, {{c.n_heads, c.kv_rank, c.n_rot, first + t + 1, arm.cache.type()},
                                    s.q_latent.data() + t * c.n_heads * c.latent_size(),
                                    arm.cache.row(index, 0),
                                    c.attention_scale,

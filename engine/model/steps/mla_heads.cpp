@@ -119,6 +119,11 @@ void count_all(Arm& arm, const Heads& all, const BoundProduct& absorb, const Bou
 // Bytes in the memory that a cache of floats would take.
 void store_bytes(Arm& arm, std::int64_t index, std::int64_t position) {
     const Config& c = arm.config;
+    if (arm.cache.type() != Type::f32) {
+        throw Error{fmt::format(
+            "engine flag cache: {} does not go with mla=heads_q8, which keeps bytes; write f32",
+            type_name(arm.cache.type()))};
+    }
     const std::string problem = MlaQ8Shape{c.n_heads, c.kv_rank, c.n_rot, 1}.problem();
     if (!problem.empty()) throw Error{"steps: mla=heads_q8: this model's " + problem};
     const auto room = static_cast<std::int64_t>(floats(arm.cache.context() * c.latent_size()));
@@ -127,25 +132,25 @@ void store_bytes(Arm& arm, std::int64_t index, std::int64_t position) {
             fmt::format("steps: mla=heads_q8 wants a context of at least 16 positions, not {}",
                         arm.cache.context())};
     }
-    mla_q8::store(reinterpret_cast<std::byte*>(arm.cache.row(index, 0)), position,
-                  arm.state.kv.data(), c.kv_rank, c.n_rot);
+    mla_q8::store(arm.cache.row(index, 0), position, arm.state.kv.data(), c.kv_rank, c.n_rot);
 }
 
 void run_step(Arm& arm, const Block& b, std::int64_t index, std::int64_t position, bool bytes) {
     State& s = arm.state;
     const Config& c = arm.config;
-    float* cache = arm.cache.row(index, 0);
+    const std::byte* cache = arm.cache.row(index, 0);
     if (bytes) {
         store_bytes(arm, index, position);
     } else {
-        std::memcpy(arm.cache.row(index, position), s.kv.data(), floats(c.latent_size()));
+        mla_cache::store(arm.cache.type(), s.kv.data(), c.latent_size(),
+                         arm.cache.row(index, position));
     }
     BoundProduct absorb;
     BoundProduct values;
     Heads all{.arm = &arm, .block = &b, .bytes = bytes};
     all.absorb = bind_product(arm, {&b.attn_k_b, s.q_nope.view(), s.q_absorbed.data()}, absorb);
     all.values = bind_product(arm, {&b.attn_v_b, s.attended.view(), s.values.f32.data()}, values);
-    all.attention = {{c.n_heads, c.kv_rank, c.n_rot, position + 1},
+    all.attention = {{c.n_heads, c.kv_rank, c.n_rot, position + 1, arm.cache.type()},
                      s.q_latent.data(),
                      cache,
                      c.attention_scale,
@@ -153,7 +158,7 @@ void run_step(Arm& arm, const Block& b, std::int64_t index, std::int64_t positio
                      s.attended.f32.data()};
     all.attention_q8 = {{c.n_heads, c.kv_rank, c.n_rot, position + 1},
                         s.q_rows.view(),
-                        reinterpret_cast<const std::byte*>(cache),
+                        cache,
                         c.attention_scale,
                         s.scores.data(),
                         s.attended.f32.data()};

@@ -25,11 +25,15 @@ void cache_keys_and_values(Arm& arm, const Block& b, std::int64_t index, std::in
                              Product{&b.attn_v_b, s.attended.view(), s.values.f32.data()}});
     for (std::int64_t at = 0; at < s.n * c.n_heads; ++at) {
         const std::int64_t t = at / c.n_heads;
-        float* row = arm.cache.row(index, at % c.n_heads, first + t);
+        std::byte* row = arm.cache.row(index, at % c.n_heads, first + t);
+        const auto put = [&](const float* values, std::int64_t n) {
+            mla_cache::store(arm.cache.type(), values, n, row);
+            row += row_bytes(arm.cache.type(), n);
+        };
         const float* k_pe = s.kv.data() + t * c.latent_size() + c.kv_rank;
-        std::memcpy(row, s.values.f32.data() + at * c.n_value, floats(c.n_value));
-        std::memcpy(row + c.n_value, s.k_nope.data() + at * c.n_nope, floats(c.n_nope));
-        std::memcpy(row + c.n_value + c.n_nope, k_pe, floats(c.n_rot));
+        put(s.values.f32.data() + at * c.n_value, c.n_value);
+        put(s.k_nope.data() + at * c.n_nope, c.n_nope);
+        put(k_pe, c.n_rot);
     }
 }
 
@@ -46,12 +50,13 @@ void mla_materialised(Arm& arm, const Block& b, std::int64_t index, std::int64_t
         float* q = s.q_latent.data() + at * width;
         std::memset(q, 0, floats(c.n_value));
         std::memcpy(q + c.n_value, s.q.data() + at * c.head_size(), floats(c.head_size()));
-        call<MlaAttention>(arm, {{1, c.n_value, c.head_size(), first + at / c.n_heads + 1},
-                                 q,
-                                 arm.cache.row(index, at % c.n_heads, 0),
-                                 c.attention_scale,
-                                 s.scores.data(),
-                                 s.values.f32.data() + at * c.n_value});
+        call<MlaAttention>(
+            arm, {{1, c.n_value, c.head_size(), first + at / c.n_heads + 1, arm.cache.type()},
+                  q,
+                  arm.cache.row(index, at % c.n_heads, 0),
+                  c.attention_scale,
+                  s.scores.data(),
+                  s.values.f32.data() + at * c.n_value});
     }
     arm.note("kqv_out", index, values_of(s.values.f32, s.n, c.n_heads * c.n_value));
     quantize_for(arm, s.values, s.n * c.n_heads * c.n_value, {&b.attn_output});
