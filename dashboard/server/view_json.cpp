@@ -1,9 +1,10 @@
 // Records and rows as the documents the page draws from. Copies numbers, judges nothing.
 #include "dashboard/server/view_json.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+
+#include "runner/pipeline/report.h"
 
 namespace steady::web {
 namespace {
@@ -271,9 +272,6 @@ json analysis_json(const Analysis& analysis) {
 }
 
 json experiment_json(const Record& record) {
-    const int n_done = static_cast<int>(
-        std::count_if(record.pairs.begin(), record.pairs.end(),
-                      [](const Pair& pair) { return pair.sealed && pair.discarded.empty(); }));
     json out = {{"id", record.id},
                 {"job", record.job},
                 {"rerun", record.rerun},
@@ -289,7 +287,7 @@ json experiment_json(const Record& record) {
                 {"attempts", attempts_json(record.attempts)},
                 {"environment", environment_json(record.attempts)},
                 {"earlier", record.earlier},
-                {"pairs_done", n_done},
+                {"pairs_done", counted_pairs(record)},
                 {"pairs_max", record.spec.schedule.pairs_max},
                 {"submitted_at", record.submitted_at},
                 {"decided_at", record.decided_at},

@@ -84,19 +84,6 @@ std::string color_of(const Analysis& analysis) {
     }
 }
 
-int counted_pairs(const Record& record) {
-    if (record.analysis) {
-        return record.analysis->pairs;
-    }
-    return static_cast<int>(
-        std::count_if(record.pairs.begin(), record.pairs.end(), [&record](const Pair& pair) {
-            const auto gate = static_cast<std::size_t>(pair.gate);
-            return gate < record.spec.gates.size() &&
-                   record.spec.gates[gate].level == Level::model &&
-                   pair.kind == PairKind::measure && pair.sealed && pair.discarded.empty();
-        }));
-}
-
 std::string number_words(const Record& record) {
     return record.analysis ? effect_words(record.analysis->effect, record.analysis->interval) : "—";
 }
@@ -194,6 +181,19 @@ std::string next_steps(const Record& record) {
 }
 
 }  // namespace
+
+int counted_pairs(const Record& record) {
+    if (record.analysis) {
+        return record.analysis->pairs;
+    }
+    return static_cast<int>(
+        std::count_if(record.pairs.begin(), record.pairs.end(), [&record](const Pair& pair) {
+            const auto gate = static_cast<std::size_t>(pair.gate);
+            return gate < record.spec.gates.size() &&
+                   record.spec.gates[gate].level == Level::model &&
+                   pair.kind == PairKind::measure && pair.sealed && pair.discarded.empty();
+        }));
+}
 
 std::string report_markdown(const std::vector<Record>& records) {
     Rows rows = {{"", "experiment", "verdict", "metric", "effect, 95 % interval", "pairs",

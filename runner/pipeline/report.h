@@ -9,6 +9,9 @@
 
 namespace steady {
 
+// Pairs of the full model that count; of a verdict, those that it rests on.
+int counted_pairs(const Record& record);
+
 // GitHub-flavoured Markdown: one row per record, gates folded below. For `report --format md`.
 std::string report_markdown(const std::vector<Record>& records);
 std::string report_markdown(const Record& record);

@@ -107,12 +107,23 @@ TEST_F(OverDatabase, EveryPageHasItsData) {
     EXPECT_THAT(get("/j/" + slug), HasSubstr("<article>"));
     EXPECT_THAT(get("/j/" + slug + ".md"), HasSubstr(id));
     EXPECT_THAT(get("/x/" + id + ".md"), HasSubstr(id));
-    EXPECT_GT(get_json("/kernels.json")["rows"].size(), 5u);
+    const json kernels = get_json("/kernels.json")["rows"];
+    EXPECT_GT(kernels.size(), 5u);
+    for (const json& row : kernels)
+        EXPECT_THAT(row["model"].get<std::string>(), HasSubstr(".gguf"));
     EXPECT_GT(get_json("/owners.json")["rows"].size(), 1u);
     EXPECT_EQ(get_json("/hosts.json")["hosts"][0]["noise"][0]["metric"], "decode_tps");
     EXPECT_EQ(get_json("/compare/" + id + "..." + id + ".json")["environment"].size(), 0u);
     EXPECT_EQ(get_json("/x/" + id + "/events.json")["state"], "done");
     EXPECT_EQ(status_of(get("/x/no-such-thing.json")), 404);
+    const std::string nowhere = get("/nowhere");
+    EXPECT_EQ(status_of(nowhere), 404);
+    EXPECT_THAT(nowhere, HasSubstr("there is nothing at this address"));
+    const std::string reader = exchange(server_.port(),
+                                        "GET /nowhere HTTP/1.1\r\nHost: localhost\r\nConnection: "
+                                        "close\r\nAccept: text/html\r\n\r\n");
+    EXPECT_EQ(status_of(reader), 404);
+    EXPECT_THAT(reader, HasSubstr("<nav"));
     EXPECT_EQ(get_json("/submit.json")["$schema"], "http://json-schema.org/draft-07/schema#");
 }
 
