@@ -8,6 +8,7 @@
 #include <array>
 #include <boost/program_options.hpp>
 #include <charconv>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "engine/protocol/error.h"
@@ -258,6 +259,11 @@ std::string completion_script(std::span<const Verb> verbs) {
                             word, fmt::join(names, " "));
     }
     return text + "    esac\n}\ncomplete -F _steady steady\n";
+}
+
+int print(const Arguments& arguments, const nlohmann::json& document, const std::string& text) {
+    fmt::print("{}\n", arguments.has("json") ? document.dump(2) : text);
+    return kExitOk;
 }
 
 }  // namespace steady

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,6 +29,9 @@ struct Arguments {
     long long number(const std::string& name, long long otherwise, long long low,
                      long long high) const;
 };
+
+// A verb's result on stdout: the document with --json, else the text. Returns 0.
+int print(const Arguments& arguments, const nlohmann::json& document, const std::string& text);
 
 struct Verb {
     std::string_view name;     // one word, or two for a group: "stats check"

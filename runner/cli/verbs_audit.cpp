@@ -30,16 +30,6 @@ using nlohmann::json;
 
 constexpr const char* kNothingDiffers = "selftest/a-against-a";
 
-std::string experiment_file(const std::string& name) {
-    return project_root() + "/experiments/" + name + ".json";
-}
-
-Spec decode(const json& file, const std::string& name) {
-    SpecResult result = parse_spec(file.dump(), name);
-    if (!result.spec) throw Error(describe(result.errors.at(0), name));
-    return std::move(*result.spec);
-}
-
 json read_experiment(const std::string& file) {
     static_cast<void>(load_spec(file));  // says every mistake
     return json::parse(read_file(file), nullptr, true, true);
@@ -58,7 +48,7 @@ Spec as_aa(const std::string& file, const Arguments& arguments) {
         if (gate["level"] != "micro") gates.push_back(gate);  // no op differs now
     }
     aa["gates"] = gates;
-    return decode(aa, "a-against-a");
+    return decode_spec(aa);
 }
 
 // Arm A burns `percent` of each token's time, so B is faster by that much; B carries a tag that
@@ -88,7 +78,7 @@ Spec planted(const json& base, double percent, std::uint64_t seed) {
         one["schedule"]["pairs"]["max"] = 2 * one["schedule"]["pairs"]["max"].get<int>();
     }
     one["schedule"]["seed"] = seed;
-    return decode(one, one["id"].get<std::string>());
+    return decode_spec(one);
 }
 
 Arguments without_entries(const Arguments& arguments) {
@@ -96,11 +86,6 @@ Arguments without_entries(const Arguments& arguments) {
     quiet.options["no-journal"] = "1";
     quiet.options["quiet"] = "1";
     return quiet;
-}
-
-int print(const Arguments& arguments, const json& out, const std::string& text) {
-    fmt::print("{}\n", arguments.has("json") ? out.dump(2) : text);
-    return kExitOk;
 }
 
 void say(const Arguments& arguments, const std::string& line) {

@@ -29,11 +29,6 @@ nlohmann::json read_json(const std::string& path) {
     }
 }
 
-int print(const Arguments& arguments, const nlohmann::json& json, const std::string& text) {
-    fmt::print("{}\n", arguments.has("json") ? json.dump(2) : text);
-    return kExitOk;
-}
-
 void only_private(const Arguments& arguments) {
     if (arguments.has("db") || std::getenv("STEADY_DATABASE_URL") != nullptr) {
         throw Error(

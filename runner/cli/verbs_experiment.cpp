@@ -19,11 +19,6 @@
 namespace steady {
 namespace {
 
-int print(const Arguments& arguments, const nlohmann::json& json, const std::string& text) {
-    fmt::print("{}\n", arguments.has("json") ? json.dump(2) : text);
-    return kExitOk;
-}
-
 std::vector<std::string> split_list(const std::string& text) {
     std::vector<std::string> parts;
     std::stringstream in(text);

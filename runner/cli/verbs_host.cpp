@@ -22,15 +22,6 @@
 namespace steady {
 namespace {
 
-int print(const Arguments& arguments, const nlohmann::json& json, const std::string& text) {
-    fmt::print("{}\n", arguments.has("json") ? json.dump(2) : text);
-    return kExitOk;
-}
-
-std::string experiment_file(const std::string& name) {
-    return project_root() + "/experiments/" + name + ".json";
-}
-
 struct Finding {
     std::string what, fix;
     bool bad = false;

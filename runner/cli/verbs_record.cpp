@@ -21,11 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-int print(const Arguments& arguments, const nlohmann::json& json, const std::string& text) {
-    fmt::print("{}\n", arguments.has("json") ? json.dump(2) : text);
-    return kExitOk;
-}
-
 nlohmann::json row_json(const ExperimentRow& row) {
     return {{"id", row.id},
             {"state", row.state},

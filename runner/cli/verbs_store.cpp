@@ -16,11 +16,6 @@
 namespace steady {
 namespace {
 
-int print(const Arguments& arguments, const nlohmann::json& json, const std::string& text) {
-    fmt::print("{}\n", arguments.has("json") ? json.dump(2) : text);
-    return kExitOk;
-}
-
 bool on_or_off(const Arguments& arguments, const std::string& name) {
     const std::string value = arguments.get(name, "on");
     if (value != "on" && value != "off") {

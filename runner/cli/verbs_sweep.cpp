@@ -56,12 +56,6 @@ json with_choice(const Spec& spec, const Choice& choice, const std::string& id) 
     return one;
 }
 
-Spec decode(const json& one) {
-    SpecResult result = parse_spec(one.dump(), one["id"].get<std::string>());
-    if (!result.spec) throw Error(describe(result.errors.at(0), one["id"].get<std::string>()));
-    return std::move(*result.spec);
-}
-
 // Correctness and a few pairs of the full model; nothing that could decide.
 Spec screening(const Spec& spec, const Choice& choice, std::size_t number) {
     json one = with_choice(spec, choice, fmt::format("{}-screen-{}", spec.id, number));
@@ -77,7 +71,7 @@ Spec screening(const Spec& spec, const Choice& choice, std::size_t number) {
     one["gates"] = gates;
     one["schedule"]["pairs"] = {{"max", spec.sweep->screen_pairs}};
     one["schedule"]["aa_pairs"] = 0;
-    return decode(one);
+    return decode_spec(one);
 }
 
 struct Screened {
@@ -151,7 +145,7 @@ int verb_sweep(const Arguments& arguments) {
         return exit_code(Verdict::inconclusive);
     }
     const Record confirmed =
-        run_here(decode(with_choice(spec, best->choice, spec.id + "-confirm")), arguments, weights);
+        run_here(decode_spec(with_choice(spec, best->choice, spec.id + "-confirm")), arguments, weights);
     const json out = {
         {"screened", rows}, {"chosen", best->choice}, {"confirmation", show_json(confirmed)}};
     fmt::print("{}\n", arguments.has("json") ? out.dump(2)

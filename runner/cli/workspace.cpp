@@ -102,6 +102,17 @@ Spec load_spec(const std::string& file) {
     throw Error(text);
 }
 
+std::string experiment_file(const std::string& name) {
+    return project_root() + "/experiments/" + name + ".json";
+}
+
+Spec decode_spec(const nlohmann::json& document) {
+    const auto name = document.at("id").get<std::string>();
+    SpecResult result = parse_spec(document.dump(), name);
+    if (!result.spec) throw Error(describe(result.errors.at(0), name));
+    return std::move(*result.spec);
+}
+
 Workload load_workload(const std::string& asked) {
     const std::string name = asked.empty() ? "prose" : asked;
     check_name(name, "workload");

@@ -3,6 +3,7 @@
 // same on every host.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "runner/cli/command_line.h"
@@ -16,6 +17,12 @@ std::string project_root();
 
 // Reads and decodes an experiment file. Throws Error (exit 2) with every mistake, one a line.
 Spec load_spec(const std::string& file);
+
+// experiments/<name>.json under the project's root.
+std::string experiment_file(const std::string& name);
+
+// A spec that a command put together, named after its "id". Throws Error with its first mistake.
+Spec decode_spec(const nlohmann::json& document);
 
 struct Workload {
     int prompt_tokens = 16;

@@ -34,7 +34,7 @@ const Measurement* shown_measurement(const Record& record, const std::vector<Mea
     return shown;
 }
 
-std::optional<double> arm_value(const std::map<std::string, std::vector<double>>& arm,
+std::optional<double> middle_of(const std::map<std::string, std::vector<double>>& arm,
                                 const std::string& metric, std::size_t start) {
     const auto direct = arm.find(metric);
     const auto found = direct != arm.end() ? direct : arm.find(raw_metric(metric));
@@ -77,8 +77,8 @@ std::vector<PairRow> pair_rows(const Record& record) {
     for (const MeasuredPairs::One& one : pairs.all) {
         PairRow row;
         row.pair = one.pair;
-        row.a = arm_value(one.pair->a, metric, one.quality.start_a);
-        row.b = arm_value(one.pair->b, metric, one.quality.start_b);
+        row.a = middle_of(one.pair->a, metric, one.quality.start_a);
+        row.b = middle_of(one.pair->b, metric, one.quality.start_b);
         row.d = pair_value(*one.pair, metric, one.quality);
         row.discarded = one.quality.valid ? "" : one.quality.reason;
         const std::string& coins = one.pair->coins;

@@ -10,8 +10,6 @@
 namespace steady {
 namespace {
 
-using Kind = JsonValue::Kind;
-
 const JsonValue& at(const JsonValue& value, std::string_view key) {
     static const JsonValue none;
     const JsonValue* found = value.find(key);
@@ -19,7 +17,7 @@ const JsonValue& at(const JsonValue& value, std::string_view key) {
 }
 
 std::string text(const JsonValue& value, std::string_view fallback = "") {
-    return value.kind == Kind::string ? value.text : std::string(fallback);
+    return value.kind == JsonValue::Kind::string ? value.text : std::string(fallback);
 }
 
 int integer(const JsonValue& value, int fallback) {
@@ -31,13 +29,13 @@ double number(const JsonValue& value, double fallback) { return value.number().v
 
 double percent(const JsonValue& value, double fallback) {
     static const std::regex pattern("[+-]?[0-9]{1,15}(\\.[0-9]{1,15})?%");
-    const bool fits = value.kind == Kind::string && value.text.size() <= 32 &&
+    const bool fits = value.kind == JsonValue::Kind::string && value.text.size() <= 32 &&
                       std::regex_match(value.text, pattern);
     return fits ? percent_value(value.text) : fallback;
 }
 
 std::string scalar(const JsonValue& value) {
-    return value.kind == Kind::string || value.kind == Kind::number ? value.text : "";
+    return value.kind == JsonValue::Kind::string || value.kind == JsonValue::Kind::number ? value.text : "";
 }
 
 std::vector<std::string> texts(const JsonValue& value) {
@@ -117,7 +115,7 @@ Bound decode_bound(const std::string& written) {
 template <class Enum, std::size_t n>
 Enum word(const JsonValue& value, const Enum (&choices)[n], Enum fallback) {
     for (const Enum choice : choices) {
-        if (value.kind == Kind::string && value.text == name(choice)) {
+        if (value.kind == JsonValue::Kind::string && value.text == name(choice)) {
             return choice;
         }
     }
