@@ -144,8 +144,8 @@ int verb_sweep(const Arguments& arguments) {
                                                  : text + "none of them gave right output");
         return exit_code(Verdict::inconclusive);
     }
-    const Record confirmed =
-        run_here(decode_spec(with_choice(spec, best->choice, spec.id + "-confirm")), arguments, weights);
+    const Record confirmed = run_here(
+        decode_spec(with_choice(spec, best->choice, spec.id + "-confirm")), arguments, weights);
     const json out = {
         {"screened", rows}, {"chosen", best->choice}, {"confirmation", show_json(confirmed)}};
     fmt::print("{}\n", arguments.has("json") ? out.dump(2)

@@ -35,7 +35,9 @@ double percent(const JsonValue& value, double fallback) {
 }
 
 std::string scalar(const JsonValue& value) {
-    return value.kind == JsonValue::Kind::string || value.kind == JsonValue::Kind::number ? value.text : "";
+    return value.kind == JsonValue::Kind::string || value.kind == JsonValue::Kind::number
+               ? value.text
+               : "";
 }
 
 std::vector<std::string> texts(const JsonValue& value) {

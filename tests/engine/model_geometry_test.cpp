@@ -10,9 +10,8 @@
 namespace steady::test {
 namespace {
 
-constexpr double kExact = 1e-5;
 // 8-bit activations: these sizes are far smaller than real ones, so errors average out less.
-constexpr double kQuantised = 0.1;
+constexpr double kSmallSizes = 0.1;
 
 const std::vector<std::int32_t> kTokens{3, 17, 17, 40, 5};
 
@@ -26,10 +25,10 @@ void expect_agreement(const MadeModel& made, bool champions = true) {
     const OpenFile opened(made.file);
     const PlanRequest reference{{{"*", "reference"}}, {}};
     const PlanRequest steps{{{"*", "reference"}}, {{"mla", "materialised"}, {"moe", "unfused"}}};
-    std::vector<Asked> asked{{reference, kExact}, {steps, kExact}};
+    std::vector<Asked> asked{{reference, tiny::kExact}, {steps, tiny::kExact}};
     if (champions) {
-        asked.push_back({{}, kQuantised});
-        asked.push_back({{{}, steps.steps}, kQuantised});
+        asked.push_back({{}, kSmallSizes});
+        asked.push_back({{{}, steps.steps}, kSmallSizes});
     }
     for (const Asked& each : asked) {
         std::vector<float> single;

@@ -11,9 +11,6 @@
 namespace steady {
 namespace {
 
-constexpr double kExact = 1e-5;      // float activations
-constexpr double kQuantised = 0.08;  // 8-bit activations, on these prompts
-
 const PlanRequest kReference{{{"*", "reference"}}, {}};
 
 ArmOptions with(PlanRequest plan, int threads = 2) {
@@ -45,20 +42,20 @@ protected:
     }
 };
 
-TEST_P(TinyModel, ReferenceIsExact) { expect_close(kReference, kExact, true); }
+TEST_P(TinyModel, ReferenceIsExact) { expect_close(kReference, tiny::kExact, true); }
 
-TEST_P(TinyModel, ChampionsStayWithinTheirBound) { expect_close({}, kQuantised, true); }
+TEST_P(TinyModel, ChampionsStayWithinTheirBound) { expect_close({}, tiny::kQuantised, true); }
 
 TEST_P(TinyModel, UnfusedExpertsAreExact) {
-    expect_close({kReference.kernels, {{"moe", "unfused"}}}, kExact, false);
+    expect_close({kReference.kernels, {{"moe", "unfused"}}}, tiny::kExact, false);
 }
 
 TEST_P(TinyModel, MaterialisedAttentionIsExact) {
-    expect_close({kReference.kernels, {{"mla", "materialised"}}}, kExact, false);
+    expect_close({kReference.kernels, {{"mla", "materialised"}}}, tiny::kExact, false);
 }
 
 TEST_P(TinyModel, ChampionsOfOtherStepsStayWithinTheirBound) {
-    expect_close({{}, {{"mla", "materialised"}, {"moe", "unfused"}}}, kQuantised, false);
+    expect_close({{}, {{"mla", "materialised"}, {"moe", "unfused"}}}, tiny::kQuantised, false);
 }
 
 TEST_P(TinyModel, GreedyTokensAreTheExactOnes) {

@@ -10,9 +10,6 @@
 namespace steady::test {
 namespace {
 
-constexpr double kExact = 1e-5;
-constexpr double kQuantised = 0.08;
-
 std::vector<float> logits(const ModelFile& file, const PlanRequest& plan,
                           const std::vector<std::int32_t>& tokens) {
     const OpenFile opened(file);
@@ -30,9 +27,12 @@ void expect_exact(const ModelFile& file, const std::string& name) {
     PlanRequest other{{{"*", "reference"}}, {{"mla", "materialised"}, {"moe", "unfused"}}};
     for (const tiny::Prompt& prompt : tiny::prompts(name)) {
         if (prompt.tokens.size() != 7) continue;
-        EXPECT_LE(tiny::rel_l2(logits(file, reference, prompt.tokens), prompt.exact_last), kExact);
-        EXPECT_LE(tiny::rel_l2(logits(file, other, prompt.tokens), prompt.exact_last), kExact);
-        EXPECT_LE(tiny::rel_l2(logits(file, {}, prompt.tokens), prompt.exact_last), kQuantised);
+        EXPECT_LE(tiny::rel_l2(logits(file, reference, prompt.tokens), prompt.exact_last),
+                  tiny::kExact);
+        EXPECT_LE(tiny::rel_l2(logits(file, other, prompt.tokens), prompt.exact_last),
+                  tiny::kExact);
+        EXPECT_LE(tiny::rel_l2(logits(file, {}, prompt.tokens), prompt.exact_last),
+                  tiny::kQuantised);
     }
 }
 

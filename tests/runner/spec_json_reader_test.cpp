@@ -6,7 +6,7 @@
 namespace steady {
 namespace {
 
-JsonValue good(const std::string& text) {
+JsonValue parsed(const std::string& text) {
     const JsonDocument document = read_json(text);
     EXPECT_TRUE(document.problems.empty())
         << text << ": " << document.problems.at(0).found << ", " << document.problems.at(0).allowed;
@@ -22,7 +22,7 @@ void bad(const std::string& text, int line, int column) {
 }
 
 TEST(SpecJsonReader, PositionsCountCharacters) {
-    const JsonValue root = good("// é\n{ \"ä\": 1,\n  /* x\n */ \"b\": [true, {\"c\": null}] }");
+    const JsonValue root = parsed("// é\n{ \"ä\": 1,\n  /* x\n */ \"b\": [true, {\"c\": null}] }");
     EXPECT_EQ(root.line, 2);
     EXPECT_EQ(root.members[0].line, 2);
     EXPECT_EQ(root.members[0].column, 3);
@@ -66,8 +66,8 @@ TEST(SpecJsonReader, EveryKindOfSyntaxErrorHasItsPlace) {
 }
 
 TEST(SpecJsonReader, EscapesAndPairs) {
-    EXPECT_EQ(good("\"\\u00e9\\n\\\"\\\\\\/\\ud83d\\ude00\"").text, "é\n\"\\/😀");
-    EXPECT_EQ(good("\xEF\xBB\xBF{}").kind, JsonValue::Kind::object);  // a byte order mark
+    EXPECT_EQ(parsed("\"\\u00e9\\n\\\"\\\\\\/\\ud83d\\ude00\"").text, "é\n\"\\/😀");
+    EXPECT_EQ(parsed("\xEF\xBB\xBF{}").kind, JsonValue::Kind::object);  // a byte order mark
 }
 
 TEST(SpecJsonReader, DepthIsLimited) {
@@ -88,24 +88,25 @@ TEST(SpecJsonReader, DuplicatesAreReportedAndTheFirstIsKept) {
 }
 
 TEST(SpecJsonReader, CanonicalForm) {
-    EXPECT_EQ(canonical_json(good("{ \"b\": [1.0, 1e2, -0, 0.10, 1E-7], \"a\": \"\\u0041\\t\" }")),
-              "{\"a\":\"A\\t\",\"b\":[1,100,0,0.1,1e-07]}");
-    EXPECT_EQ(canonical_json(good("18446744073709551615")), "18446744073709551615");
-    EXPECT_EQ(canonical_json(good("[true,false,null,{}]")), "[true,false,null,{}]");
+    EXPECT_EQ(
+        canonical_json(parsed("{ \"b\": [1.0, 1e2, -0, 0.10, 1E-7], \"a\": \"\\u0041\\t\" }")),
+        "{\"a\":\"A\\t\",\"b\":[1,100,0,0.1,1e-07]}");
+    EXPECT_EQ(canonical_json(parsed("18446744073709551615")), "18446744073709551615");
+    EXPECT_EQ(canonical_json(parsed("[true,false,null,{}]")), "[true,false,null,{}]");
 }
 
 TEST(SpecJsonReader, NumbersAreStrict) {
-    EXPECT_EQ(good("7").unsigned_integer(), 7U);
-    EXPECT_FALSE(good("7.0").unsigned_integer());
-    EXPECT_FALSE(good("-7").unsigned_integer());
-    EXPECT_FALSE(good("18446744073709551616").unsigned_integer());
-    EXPECT_FALSE(good("1e400").number());
-    EXPECT_EQ(good("1e-3").number(), 1e-3);
-    EXPECT_FALSE(good("\"7\"").number());
+    EXPECT_EQ(parsed("7").unsigned_integer(), 7U);
+    EXPECT_FALSE(parsed("7.0").unsigned_integer());
+    EXPECT_FALSE(parsed("-7").unsigned_integer());
+    EXPECT_FALSE(parsed("18446744073709551616").unsigned_integer());
+    EXPECT_FALSE(parsed("1e400").number());
+    EXPECT_EQ(parsed("1e-3").number(), 1e-3);
+    EXPECT_FALSE(parsed("\"7\"").number());
 }
 
 TEST(SpecJsonReader, PointersThatDoNotExist) {
-    const JsonValue root = good("{\"a\": [1]}");
+    const JsonValue root = parsed("{\"a\": [1]}");
     for (const char* pointer : {"/b", "/a/1", "/a/x", "/a/0/c", "/a/-1", "/a/"}) {
         EXPECT_EQ(resolve_pointer(root, pointer), nullptr) << pointer;
     }

@@ -17,6 +17,10 @@ namespace steady::tiny {
 inline const std::vector<std::string> kModels = {"tiny-glm", "tiny-dsv2", "tiny-youtu",
                                                  "tiny-glm-f32"};
 
+// Relative L2 distance to exact logits that an engine may have.
+constexpr double kExact = 1e-5;      // float activations
+constexpr double kQuantised = 0.08;  // 8-bit activations, on these prompts
+
 inline std::string path(const std::string& name, const std::string& suffix = ".gguf") {
     return std::string(STEADY_SOURCE_DIR) + "/tests/data/models/" + name + suffix;
 }
