@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "runner/pipeline/statistics.h"
 #include "runner/storage/page_statements.h"
 #include "runner/storage/rows.h"
 
@@ -91,21 +92,6 @@ ListRow list_row(const pqxx::row& row) {
     return out;
 }
 
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    const std::size_t n = values.size();
-    return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
-
-constexpr double kMadToSigma = 1.482602218505602;  // of a normal distribution
-
-double spread(const std::vector<double>& values) {
-    const double middle = median(values);
-    std::vector<double> away;
-    for (const double value : values) away.push_back(std::fabs(value - middle));
-    return kMadToSigma * median(away);
-}
-
 std::vector<HostNoise> noise(Transaction& transaction, std::int64_t host) {
     std::vector<HostNoise> out;
     for (const auto& kind : transaction.exec_params(sql::kPageNoise, host)) {
@@ -120,7 +106,7 @@ std::vector<HostNoise> noise(Transaction& transaction, std::int64_t host) {
         }
         one.pairs = static_cast<int>(values.size());
         if (values.size() < 3) continue;  // a spread of two values says nothing
-        one.sigma_d = spread(values);
+        one.sigma_d = kMadToSigma * mad(values);
         out.push_back(std::move(one));
     }
     return out;

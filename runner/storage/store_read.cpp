@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "runner/pipeline/statistics.h"
 #include "runner/storage/rows.h"
 #include "runner/storage/statements.h"
 #include "runner/storage/store.h"
@@ -15,22 +16,7 @@ namespace {
 
 using Transaction = pqxx::transaction_base;
 
-constexpr double kMadToSigma = 1.482602218505602;  // of a normal distribution
-constexpr std::size_t kFewestForSigma = 6;         // below, a spread is not yet knowledge
-
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    const std::size_t n = values.size();
-    return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
-
-double spread(const std::vector<double>& values) {
-    const double middle = median(values);
-    std::vector<double> away;
-    away.reserve(values.size());
-    for (const double value : values) away.push_back(std::fabs(value - middle));
-    return kMadToSigma * median(away);
-}
+constexpr std::size_t kFewestForSigma = 6;  // below, a spread is not yet knowledge
 
 [[noreturn]] void not_found(Transaction& transaction, const std::string& reference) {
     std::vector<std::string> near;
@@ -160,7 +146,8 @@ HostHistory Store::host_history(const std::string& host, const std::string& metr
         }
     });
     if (history.aa_pairs.size() >= kFewestForSigma) {
-        if (const double sigma = spread(history.aa_pairs); sigma > 0) history.sigma0 = sigma;
+        const double sigma = kMadToSigma * mad(history.aa_pairs);
+        if (sigma > 0) history.sigma0 = sigma;
     }
     return history;
 }
