@@ -188,6 +188,8 @@ JobResult run_job(Job& job, const Arguments& arguments,
         store_progress(job, analysis);
         if (!arguments.has("quiet")) report_progress(spec, analysis, pair);
     };
+    if (!arguments.has("quiet"))
+        fmt::print(stderr, "{}: {}\n", job.record.id, spec.hypothesis.claim);
     const ExperimentResult result = run_experiment(experiment);
     if (!arguments.has("quiet") && ::isatty(2) != 0) fmt::print(stderr, "\n");
     if (result.ended == Ended::cancelled) {

@@ -108,8 +108,12 @@ int verb_db_url(const Arguments& arguments) {
 }
 
 int verb_db_psql(const Arguments& arguments) {
-    const std::string url = database_url(arguments.get("db"));
-    ::execlp("psql", "psql", url.c_str(), static_cast<char*>(nullptr));
+    std::vector<std::string> words{"psql", database_url(arguments.get("db"))};
+    words.insert(words.end(), arguments.words.begin(), arguments.words.end());
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    ::execvp("psql", argv.data());
     throw Error("cannot start psql: install postgresql-client", kExitInternal);
 }
 

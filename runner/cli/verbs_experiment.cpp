@@ -197,6 +197,7 @@ int verb_worker(const Arguments& arguments) {
         Store owner = open_store(arguments);
         write_entry(owner, record);
         fmt::print("{}\n", show_text(record));
+        std::fflush(stdout);  // a log file is read while the worker goes on
     };
     if (arguments.has("once")) {
         for (;;) {
