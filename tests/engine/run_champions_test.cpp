@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
 
 #include "engine/champions.h"
 #include "engine/model/steps.h"
@@ -25,14 +29,58 @@ bool has_name(const Named& named, std::string_view name) {
 TEST(Champions, EachNameIsRegisteredOnce) {
     ASSERT_FALSE(champions().empty());
     for (const Champion& one : champions()) {
-        const bool exists = one.op == "moe"   ? has_name(moe_alternatives(), one.variant)
-                            : one.op == "mla" ? has_name(mla_alternatives(), one.variant)
-                                              : has_name(variants_of(one.op), one.variant);
+        const bool exists = one.op == "moe"    ? has_name(moe_alternatives(), one.variant)
+                            : one.op == "mla"  ? has_name(mla_alternatives(), one.variant)
+                            : one.op == "norm" ? has_name(norm_alternatives(), one.variant)
+                                               : has_name(variants_of(one.op), one.variant);
         EXPECT_TRUE(exists) << one.op << " has no " << one.variant;
         const auto same = std::count_if(
             champions().begin(), champions().end(),
             [&](const Champion& c) { return c.op == one.op && c.variant == one.variant; });
         EXPECT_EQ(same, 1) << one.op << ' ' << one.variant;
+    }
+}
+
+// A default rests on a stored experiment that was accepted on the full geometry, with this choice in
+// its candidate.
+TEST(Champions, EachEntryAcceptedWhatItIsCitedFor) {
+    const std::string root = STEADY_SOURCE_DIR;
+    int cited = 0;
+    for (const Champion& one : champions()) {
+        if (one.journal.empty()) continue;
+        ++cited;
+        const std::string entry(one.journal);
+        EXPECT_TRUE(std::filesystem::exists(root + "/journal/" + entry + ".md")) << entry;
+        const std::string id = entry.substr(std::string("2026-11-21-").size());
+        std::ifstream in(root + "/experiments/records/" + id + ".steady.json");
+        const auto record = nlohmann::json::parse(in, nullptr, false);
+        ASSERT_FALSE(record.is_discarded()) << id;
+        const auto& content = record["experiments"][0]["content"];
+        EXPECT_EQ(content["verdict"][0]["outcome"], "accept") << id;
+        const auto spec = nlohmann::json::parse(
+            content["experiment"]["spec_text"].get<std::string>(), nullptr, true, true);
+        EXPECT_EQ(spec["subject"]["model"], "synth-full-glm-4.7-flash-s1.gguf") << id;
+        std::string ran;
+        for (const auto& evidence : content["evidence"]) {
+            if (evidence["kind"] != "applied") continue;
+            const auto body = nlohmann::json::parse(evidence["body"].get<std::string>());
+            const auto& b = body["arms"]["B"];
+            const std::string op(one.op);
+            ran = b["steps"].contains(op) ? b["steps"][op] : b["kernels"][op]["variant"];
+        }
+        EXPECT_EQ(ran, one.variant) << id;
+    }
+    EXPECT_GT(cited, 0);
+}
+
+// What a token of the full geometry runs here comes first for its op and is decided. The others are
+// for lesser CPUs, other files and prompts, which no experiment on that geometry can reach.
+TEST(Champions, WhatATokenRunsIsDecided) {
+    const std::set<std::string_view> undecided = UNDECIDED;
+    std::set<std::string_view> seen;
+    for (const Champion& one : champions()) {
+        if (!seen.insert(one.op).second) continue;
+        EXPECT_EQ(one.journal.empty(), undecided.contains(one.op)) << one.op;
     }
 }
 
