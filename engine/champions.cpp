@@ -1,5 +1,6 @@
-// One line per default, best first; each names the journal entry that decided it. A line without an
-// entry is a starting point that no experiment has confirmed yet.
+// One line per default, best first; the first of an op names the journal entry that decided it on
+// the full geometry. A line without an entry is a starting point that no experiment has confirmed:
+// for lesser CPUs, for other files and prompts, or because it was not asked yet.
 #include "engine/champions.h"
 
 namespace steady {
@@ -8,17 +9,18 @@ namespace {
 constexpr Champion kChampions[] = {
     {"moe", "fused", ""},
     {"moe", "unfused", ""},
-    {"mla", "absorbed", ""},
+    {"mla", "absorbed", "2026-11-21-seed-absorbed-keys-e0a25161"},
     {"norm", "apart", ""},
+    {"q4_0_matvec", "avx512_vnni_rows16_q16_prefetch", "2026-11-21-seed-micro-winner-d44fdd55"},
     {"q4_0_matvec", "avx512_vnni_rows16_q16", ""},
     {"q4_0_matvec", "avx512_vnni_rows16", ""},
     {"q4_0_matvec", "avx512_vnni", ""},
     {"q4_0_matvec", "avx2", ""},
-    {"q5_k_matvec", "avx512_vnni_rows16_prefetch", ""},
+    {"q5_k_matvec", "avx512_vnni_rows16_prefetch", "2026-11-21-champion-q5-k-51c7f617"},
     {"q5_k_matvec", "avx512_vnni_rows16", ""},
     {"q5_k_matvec", "avx512_vnni", ""},
     {"q5_k_matvec", "avx2", ""},
-    {"q6_k_matvec", "avx512_vnni_rows16_prefetch", ""},
+    {"q6_k_matvec", "avx512_vnni_rows16_prefetch", "2026-11-21-champion-q6-k-4f620cc4"},
     {"q6_k_matvec", "avx512_vnni_rows16", ""},
     {"q6_k_matvec", "avx512_vnni", ""},
     {"q6_k_matvec", "avx2", ""},
@@ -30,14 +32,14 @@ constexpr Champion kChampions[] = {
     {"q5_k_matmul", "avx512_vnni_rows16", ""},
     {"q6_k_matmul", "avx512_vnni_rows16", ""},
     {"q8_0_matmul", "avx512_vnni_rows16", ""},
-    {"q4_0_experts", "avx512_vnni_rows16_q16", ""},
+    {"q4_0_experts", "avx512_vnni_rows16_q16_prefetch", ""},
     {"q4_0_experts", "avx512_vnni_rows16", ""},
     {"q4_0_experts", "avx512_vnni", ""},
     {"q4_0_experts", "avx2", ""},
     {"f32_matvec", "avx512", ""},
     {"f32_matvec", "avx2", ""},
     {"other_matvec", "avx2", ""},
-    {"mla_attention", "avx512", ""},
+    {"mla_attention", "avx512", "2026-11-21-champion-attention-b58d8528"},
     {"mla_attention", "avx512_f16", ""},
     {"mla_attention", "avx512_bf16", ""},
     {"mla_attention", "avx2", ""},

@@ -29,7 +29,11 @@ struct Walk {
     const VariantBase* packer(Type type) const;
     void attention(Block& block, const std::string& prefix);
     void query(Block& block, const std::string& prefix);
-    void folded_query(Block& block, const std::string& prefix, const Tensor& query);
+    void folded_query(Block& block, const std::string& prefix);
+    const char* query_name() const {
+        return config.q_rank == 0 ? "attn_q.weight" : "attn_q_b.weight";
+    }
+    std::int64_t query_cols() const { return config.q_rank == 0 ? config.dim : config.q_rank; }
     void key_value_up(Block& block, const std::string& prefix);
     void experts(Block& block, const std::string& prefix);
     Matrix expert_matrix(const Tensor& tensor, std::int64_t rows, std::int64_t cols,
@@ -181,26 +185,22 @@ void Walk::key_value_up(Block& block, const std::string& prefix) {
 
 void Walk::query(Block& block, const std::string& prefix) {
     const Config& c = config;
-    const std::int64_t rows = c.n_heads * c.head_size();
-    const std::int64_t cols = c.q_rank == 0 ? c.dim : c.q_rank;
-    const std::string name = prefix + (c.q_rank == 0 ? "attn_q.weight" : "attn_q_b.weight");
     if (c.q_rank != 0) {
         block.attn_q_a = matrix(prefix + "attn_q_a.weight", c.q_rank, c.dim);
         block.attn_q_a_norm = vector(prefix + "attn_q_a_norm.weight", c.q_rank);
     }
-    if (plan == nullptr || plan->mla->folded) {
-        folded_query(block, prefix, expect(name, {cols, rows}));
-        if (plan != nullptr) return;
-    }
-    (c.q_rank == 0 ? block.attn_q : block.attn_q_b) = matrix(name, rows, cols);
+    if (plan != nullptr && plan->mla->folded) return;
+    Matrix& heads = c.q_rank == 0 ? block.attn_q : block.attn_q_b;
+    heads = matrix(prefix + query_name(), c.n_heads * c.head_size(), query_cols());
 }
 
 // The rotated rows of each head as they are, and the others multiplied by the head's k_b.
-void Walk::folded_query(Block& block, const std::string& prefix, const Tensor& query) {
+void Walk::folded_query(Block& block, const std::string& prefix) {
     const Config& c = config;
-    const auto cols = static_cast<std::int64_t>(query.dims[0]);
-    uses.traits.keys_fold = c.split_kv_b && cols % block_values(Type::q8_0) == 0;
-    if (!uses.traits.keys_fold) return;
+    uses.traits.keys_fold = c.split_kv_b && query_cols() % block_values(Type::q8_0) == 0;
+    if (!uses.traits.keys_fold || (plan != nullptr && !plan->mla->folded)) return;
+    const std::int64_t cols = query_cols();
+    const Tensor& query = expect(prefix + query_name(), {cols, c.n_heads * c.head_size()});
     const Tensor& k_b = expect(prefix + "attn_k_b.weight", {c.n_nope, c.kv_rank, c.n_heads});
     block.attn_q_rot = place({query.type, 1, c.n_heads * c.n_rot, cols},
                              {&query, c.n_heads, c.n_rot, c.head_size(), c.n_nope}, true);
@@ -216,6 +216,7 @@ void Walk::attention(Block& block, const std::string& prefix) {
     block.attn_kv_a_mqa = matrix(prefix + "attn_kv_a_mqa.weight", c.latent_size(), c.dim);
     block.attn_kv_a_norm = vector(prefix + "attn_kv_a_norm.weight", c.kv_rank);
     key_value_up(block, prefix);
+    folded_query(block, prefix);
     block.attn_output = matrix(prefix + "attn_output.weight", c.dim, c.n_heads * c.n_value);
     block.ffn_norm = vector(prefix + "ffn_norm.weight", c.dim);
 }

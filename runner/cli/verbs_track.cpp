@@ -36,11 +36,9 @@ constexpr const char* kPrefix = "watch-";
 // A file of the suite as asked of one commit: the seed is the commit's, so that a commit whose run
 // was interrupted goes on where it was, and another commit never does.
 Spec asked_of(const Spec& spec, const Commit& commit) {
-    nlohmann::json json = nlohmann::json::parse(spec.canonical);
-    json["schedule"]["seed"] = std::stoull(commit.sha.substr(0, 15), nullptr, 16);
-    SpecResult result = parse_spec(json.dump(), spec.id);
-    if (!result.spec) throw Error(describe(result.errors.at(0), spec.id), kExitInternal);
-    return std::move(*result.spec);
+    nlohmann::json document = nlohmann::json::parse(spec.canonical);
+    document["schedule"]["seed"] = std::stoull(commit.sha.substr(0, 15), nullptr, 16);
+    return decode_spec(document);
 }
 
 std::vector<Spec> suite(const Arguments& arguments) {

@@ -108,8 +108,10 @@ TEST_P(Steps, KeysFoldedIntoTheQueryAgreeWithinTheirRounding) {
             auto arms = model.make_arms({options}, 64);
             const auto logits = feed(*arms[0], prompt.tokens);
             EXPECT_LE(tiny::rel_l2(logits, prompt.exact_last), reference ? 0.03 : 0.08);
-            EXPECT_GT(arms[0]->weights.bytes_per_token,
-                      model.make_arms({ArmOptions{}}, 64)[0]->weights.bytes_per_token);
+            const bool smaller = GetParam() == "tiny-glm-f32";  // 8 bits in place of 32
+            EXPECT_EQ(arms[0]->weights.bytes_per_token <
+                          model.make_arms({ArmOptions{}}, 64)[0]->weights.bytes_per_token,
+                      smaller);
         }
     }
 }
@@ -160,7 +162,9 @@ TEST_P(Steps, ACacheOfHalvesStaysWithinTheBoundOfEightBits) {
                 EXPECT_LE(tiny::rel_l2(halves, prompt.exact_last), 0.08) << type << ' ' << mla;
                 EXPECT_NE(halves, floats) << type << ' ' << mla;
                 if (mla == "absorbed") absorbed = halves;
-                if (mla == "heads" && !reference) EXPECT_EQ(halves, absorbed) << type;
+                if (mla == "heads" && !reference) {
+                    EXPECT_EQ(halves, absorbed) << type;
+                }
             }
         }
         EXPECT_THROW(feed(*opened(type, "heads_q8", true), prompt.tokens), Error);
