@@ -7,7 +7,7 @@ namespace steady {
 namespace {
 
 constexpr Champion kChampions[] = {
-    {"moe", "fused", ""},
+    {"moe", "fused", "2026-11-21-seed-swiglu-in-epilogue-3d26a1a1"},
     {"moe", "unfused", ""},
     {"mla", "absorbed", "2026-11-21-seed-absorbed-keys-e0a25161"},
     {"norm", "apart", ""},
