@@ -1,3 +1,4 @@
+// Identity by what the file system says of model and engine, as the engine itself checks it.
 #include "runner/edges/prepared_weights.h"
 
 #include <fmt/format.h>
