@@ -330,7 +330,7 @@ void Ladder::fill_prediction() {
         analysis.prediction = "no_answer";
         return;
     }
-    const double effect = std::log1p(*analysis.effect);
+    const double effect = *analysis.effect;  // a fraction, as the prediction
     analysis.prediction = effect < spec.hypothesis.predict->low    ? "below"
                           : effect > spec.hypothesis.predict->high ? "above"
                                                                    : "inside";

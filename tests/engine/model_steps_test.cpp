@@ -116,24 +116,27 @@ TEST_P(Steps, KeysFoldedIntoTheQueryAgreeWithinTheirRounding) {
     }
 }
 
+// Products with 8-bit activations alone: 16 bits would write over what the norm has left.
 TEST_P(Steps, ANormThatQuantisesChangesNoBit) {
-    for (const bool reference : {true, false}) {
+    for (const std::string isa : {"reference", "avx512"}) {
+        if (!cpu::has(isa == "avx512" ? cpu::avx512 : cpu::avx2)) continue;
         for (const int batch : {1, 64}) {
             std::vector<std::vector<float>> seen;
-            std::vector<std::int64_t> quantised;
             for (const std::string norm : {"apart", "quantising"}) {
                 Model model(tiny::path(GetParam()));
                 ArmOptions options;
-                options.plan = steps({{"norm", norm}}, reference);
+                options.plan = {{{"q4_0_matvec", "avx2"},
+                                 {"rms_norm", isa},
+                                 {"rms_norm_q8", isa},
+                                 {"quantize_q8", isa}},
+                                {{"norm", norm}}};
+                if (has_q4_0_experts(GetParam())) options.plan.kernels["q4_0_experts"] = "avx2";
                 options.batch = batch;
                 auto arms = model.make_arms({options}, 64);
-                const auto logits = feed(*arms[0], tiny::prompts(GetParam())[1].tokens);
-                seen.emplace_back(logits.begin(), logits.end());
-                quantised.push_back(arms[0]->counter<QuantizeQ8>().calls);
+                seen.push_back(copy(feed(*arms[0], tiny::prompts(GetParam())[1].tokens)));
                 EXPECT_EQ(arms[0]->counter<RmsNormQ8>().calls > 0, norm == "quantising");
             }
-            EXPECT_EQ(seen[0], seen[1]);
-            EXPECT_LE(quantised[1], quantised[0]);
+            EXPECT_EQ(seen[0], seen[1]) << isa << ", batch " << batch;
         }
     }
 }

@@ -194,6 +194,10 @@ TEST(Judge, APredictionIsScored) {
     EXPECT_EQ(above.run().prediction, "above");
     Bench below(spec, {.effect = {{"model", -0.06}}});
     EXPECT_EQ(below.run().prediction, "below");
+    // Both are fractions: a log ratio of 1.2 is +232 %.
+    spec.hypothesis.predict = Prediction{"decode_tps", 0.5, 2, {}};
+    Bench large(spec, {.effect = {{"model", 1.2}}});
+    EXPECT_EQ(large.run().prediction, "above");
 }
 
 TEST(Judge, ALaterAttemptMultipliesEvidenceAndHasNoFinalLook) {

@@ -5,41 +5,35 @@ import { h } from '../dom.js';
 import { count, nanoseconds, percent } from '../format.js';
 import { empty, experimentLink, table, time } from '../parts.js';
 
-// Only rows of one op on one model can be compared, so they stand together.
-function groups(rows) {
+const newest = (rows) => rows.reduce((best, row) => (row.at > best ? row.at : best), '');
+
+// Lists of rows with the same value in one field.
+function grouped(rows, field) {
   const found = new Map();
   for (const row of rows) {
-    const key = `${row.model}\n${row.op}`;
-    if (!found.has(key)) found.set(key, []);
-    found.get(key).push(row);
+    if (!found.has(row[field])) found.set(row[field], []);
+    found.get(row[field]).push(row);
   }
   return [...found.values()];
-}
-
-// Models in the order of their newest measurement, in each the op that takes longest first.
-function ordered(rows) {
-  const models = [...new Set([...rows].sort((x, y) => (x.at < y.at ? 1 : -1)).map((row) => row.model))];
-  const least = (list) => Math.min(...list.map((row) => row.ns_per_token));
-  return groups(rows).sort(
-    (x, y) => models.indexOf(x[0].model) - models.indexOf(y[0].model) || least(y) - least(x),
-  );
 }
 
 const bandwidth = (row) =>
   row.ns_per_token > 0 && row.bytes_per_token > 0 ? row.bytes_per_token / row.ns_per_token : null;
 
-// The op's name stands before its first row, the model before its first op.
+// Rows of one op stand together, the op that takes longest first; its name stands before its best.
+// A default that was replaced is no champion any more, whatever its profile said then.
 function flat(rows) {
-  let model = null;
-  return ordered(rows).flatMap((list) => {
-    const sorted = [...list].sort((x, y) => x.ns_per_token - y.ns_per_token);
-    const opens = sorted[0].model !== model;
-    model = sorted[0].model;
-    return sorted.map((row, i) => ({
+  const ops = grouped(rows, 'op').map((list) =>
+    [...list].sort((x, y) => x.ns_per_token - y.ns_per_token),
+  );
+  ops.sort((x, y) => y[0].ns_per_token - x[0].ns_per_token);
+  return ops.flatMap((list) => {
+    const latest = newest(list.filter((row) => row.reason === 'champion'));
+    return list.map((row, i) => ({
       ...row,
       first: i === 0,
-      opens: opens && i === 0,
-      best: sorted[0].ns_per_token,
+      champion: row.reason === 'champion' && row.at === latest,
+      best: list[0].ns_per_token,
     }));
   });
 }
@@ -54,13 +48,12 @@ function kernelTable(rows) {
   const most = Math.max(0, ...rows.map((row) => bandwidth(row) ?? 0));
   return table(
     [
-      { head: 'Model', class: 'small dim', cell: (row) => (row.opens ? row.model : '') },
       { head: 'Op', cell: (row) => (row.first ? h('strong', null, h('code', null, row.op)) : '') },
       {
         head: 'Variant',
         cell: (row) => [
           h('code', null, row.variant),
-          row.reason === 'champion'
+          row.champion
             ? h('span', { class: 'badge verdict-accept small' }, '★ champion')
             : null,
         ],
@@ -96,7 +89,7 @@ function kernelTable(rows) {
     ],
     rows,
     {
-      label: 'Variants by op',
+      label: `Variants by op on ${rows[0].model}`,
       class: 'kernels',
       rowClass: (row) => (row.first ? 'group' : null),
     },
@@ -119,7 +112,9 @@ export default {
           'was accepted, an experiment decided. Bars: share of the fastest read seen here.',
       ),
       data.rows.length
-        ? kernelTable(flat(data.rows))
+        ? grouped(data.rows, 'model')
+            .sort((x, y) => (newest(x) < newest(y) ? 1 : -1))
+            .map((rows) => [h('h2', null, rows[0].model), kernelTable(flat(rows))])
         : empty('No profile is stored yet: it comes with an experiment whose arms differ.'),
     ),
 };

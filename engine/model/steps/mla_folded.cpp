@@ -1,6 +1,6 @@
 // As mla_absorbed, but the product of k_b and the query's matrix was made when the model was
 // loaded: one multiplication in place of two in a row, for more bytes. On GLM-4.7-Flash the two
-// take 57,344 and 98,304 values a head, their product 393,216, and it is kept in Q8_0.
+// take 147,456 and 98,304 values a head, their product 393,216, and it is kept in Q8_0.
 #include "engine/model/forward.h"
 #include "engine/model/steps/steps_internal.h"
 
