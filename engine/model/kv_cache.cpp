@@ -38,6 +38,20 @@ KvCache::KvCache(const Config& config, std::int64_t context, bool full, Type typ
     data_ = static_cast<std::byte*>(memory);
 }
 
+void KvCache::repeat(std::int64_t n, std::int64_t n_units, std::int64_t unit_bytes) {
+    const std::int64_t region = context_ * row_bytes_;
+    if (n_units * unit_bytes > region) {
+        throw Error{fmt::format("context: {} positions do not hold {} × {} bytes", context_,
+                                n_units, unit_bytes)};
+    }
+    for (std::byte* first = data_; first < data_ + bytes_; first += region) {
+        for (std::int64_t i = n; i < n_units; ++i) {
+            std::memcpy(first + i * unit_bytes, first + i % n * unit_bytes,
+                        static_cast<std::size_t>(unit_bytes));
+        }
+    }
+}
+
 KvCache::~KvCache() { munmap(data_, static_cast<std::size_t>(bytes_)); }
 
 }  // namespace steady

@@ -22,6 +22,7 @@ public:
 
     std::int64_t context() const { return context_; }
     std::int64_t bytes() const { return bytes_; }
+    std::int64_t row_bytes() const { return row_bytes_; }
     Type type() const { return type_; }
     // Row of `position`, latent form.
     std::byte* row(std::int64_t block, std::int64_t position) const {
@@ -31,6 +32,9 @@ public:
     std::byte* row(std::int64_t block, std::int64_t head, std::int64_t position) const {
         return data_ + ((block * n_heads_ + head) * context_ + position) * row_bytes_;
     }
+    // In every block, and for every head of the full form: the first n units of unit_bytes again
+    // and again up to n_units of them.
+    void repeat(std::int64_t n, std::int64_t n_units, std::int64_t unit_bytes);
 
 private:
     std::byte* data_ = nullptr;

@@ -36,6 +36,7 @@ struct MlaAlternative {
     bool full_cache;       // keys and values per head in place of the latent
     bool batches = false;  // takes several tokens in one pass; if not, prompts go token by token
     bool folded = false;  // k_b is part of the query's matrix: state.q holds the rotated parts only
+    bool bytes = false;   // the cache is that of op mla_attention_q8
 };
 
 // How a vector is normed that products read: its q8 form is made behind it by op quantize_q8, or on

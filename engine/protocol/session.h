@@ -71,6 +71,7 @@ struct CorrectnessRequest {
     std::string text;  // the workload's text; prompt and forced tokens are cut from it
     int prompt_tokens = 8;
     int tokens = 32;  // compared positions after the prompt
+    int depth = 0;    // positions between the two that repeat the prompt's rows in the cache
 };
 
 struct CorrectnessReply {
@@ -97,6 +98,7 @@ struct DuetRequest {
     int tokens = 64;
     int prompt_tokens = 8;
     std::string text;
+    int depth = 0;  // as in CorrectnessRequest
 };
 
 struct DuetArm {
@@ -123,6 +125,7 @@ struct ProfileRequest {
     int tokens = 16;
     int prompt_tokens = 8;
     std::string text;
+    int depth = 0;  // as in CorrectnessRequest
 };
 
 struct ProfileRow {

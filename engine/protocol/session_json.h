@@ -69,6 +69,7 @@ void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, Corre
     visit("text", s.text, true);
     visit("prompt_tokens", s.prompt_tokens, false);
     visit("tokens", s.tokens, false);
+    visit("depth", s.depth, false);
 }
 template <class S, class V>
 void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, CorrectnessReply> {
@@ -91,6 +92,7 @@ void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, DuetR
     visit("tokens", s.tokens, false);
     visit("prompt_tokens", s.prompt_tokens, false);
     visit("text", s.text, true);
+    visit("depth", s.depth, false);
 }
 template <class S, class V>
 void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, DuetArm> {
@@ -117,6 +119,7 @@ void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, Profi
     visit("tokens", s.tokens, false);
     visit("prompt_tokens", s.prompt_tokens, false);
     visit("text", s.text, true);
+    visit("depth", s.depth, false);
 }
 template <class S, class V>
 void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, ProfileRow> {

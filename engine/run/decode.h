@@ -31,6 +31,15 @@ TimedToken timed_token(Arm& arm, Scope scope, std::int32_t token, std::int64_t p
 // Feeds tokens at positions first … in batches, without logits but for the last; returns those.
 std::span<const float> feed(Arm& arm, std::span<const std::int32_t> tokens, std::int64_t first = 0);
 
+// Behind a prompt of n tokens the cache holds its rows again and again, `depth` more of them, as if
+// a long text had been read: what attention costs does not depend on what it reads, and reading
+// 2,000 tokens for every pair would take minutes. The next position is n + depth. Error where the
+// cache keeps groups of positions and the prompt is no whole number of them.
+void repeat_prompt(Arm& arm, std::int64_t n, std::int64_t depth);
+
+// Tokens of a prompt that stands for `depth` positions: the rest repeats it.
+constexpr std::int64_t kFedOfDepth = 64;
+
 // n forced tokens of `text`: as the model's tokenizer cuts it, repeated when it is shorter.
 // Error when the text gives no token.
 std::vector<std::int32_t> forced_tokens(const GgufFile& file, const std::string& text,

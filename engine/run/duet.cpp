@@ -35,6 +35,7 @@ void check_request(const DuetRequest& request, const Arm& a) {
         fail("tokens must be a positive multiple of chunk");
     }
     if (request.prompt_tokens < 1) fail("prompt_tokens must be at least 1");
+    if (request.depth < 0) fail("depth must not be negative");
     const auto blocks =
         static_cast<std::size_t>((request.warmup_tokens + request.tokens) / request.chunk);
     const auto is_coin = [](char c) { return c == '0' || c == '1'; };
@@ -61,11 +62,12 @@ struct Voice {
     protocol::DuetArm out{};
     std::int64_t launches = 0;
 
-    void prompt(std::span<const std::int32_t> tokens) {
+    void prompt(std::span<const std::int32_t> tokens, std::int64_t depth) {
         arm.pool.wake();
         const std::int64_t begin = now_ns();
         feed(arm, tokens);
         out.ttft_ns = static_cast<double>(now_ns() - begin);
+        repeat_prompt(arm, static_cast<std::int64_t>(tokens.size()), depth);
         arm.pool.park();
     }
 
@@ -77,9 +79,9 @@ struct Voice {
         arm.pool.wake();
         for (std::int64_t i = 0; i < request.chunk; ++i) {
             const std::int64_t turn = first_turn + i;
-            const std::int64_t position = request.prompt_tokens + turn;
-            const TimedToken token =
-                timed_token(arm, scope, tokens[static_cast<std::size_t>(position)], position, turn);
+            const std::int64_t at = request.prompt_tokens + turn;
+            const TimedToken token = timed_token(arm, scope, tokens[static_cast<std::size_t>(at)],
+                                                 at + request.depth, turn);
             out.token_ns.push_back(static_cast<double>(token.latency_ns));
             out.start_ns.push_back(token.begin_ns - began_ns);
         }
@@ -102,14 +104,14 @@ struct Voice {
 }  // namespace
 
 std::int64_t duet_positions(const DuetRequest& request) {
-    return static_cast<std::int64_t>(request.prompt_tokens) + request.warmup_tokens +
+    return std::int64_t{request.prompt_tokens} + request.depth + request.warmup_tokens +
            request.tokens;
 }
 
 protocol::DuetReply run_duet(const GgufFile& file, Arm& a, Arm& b, const DuetRequest& request) {
     check_request(request, a);
-    const std::vector<std::int32_t> tokens =
-        forced_tokens(file, request.text, duet_positions(request), a.config.n_vocab);
+    const std::vector<std::int32_t> tokens = forced_tokens(
+        file, request.text, duet_positions(request) - request.depth, a.config.n_vocab);
     const PageBuffer memory(kSentinelBytes);
     Voice voices[2] = {{a}, {b}};
     for (Voice& voice : voices) {
@@ -125,8 +127,8 @@ protocol::DuetReply run_duet(const GgufFile& file, Arm& a, Arm& b, const DuetReq
     const std::span<const std::int32_t> prompt(tokens.data(),
                                                static_cast<std::size_t>(request.prompt_tokens));
     const auto first_of = [&](std::size_t block) { return request.coins[block] == '0' ? 0 : 1; };
-    voices[first_of(0)].prompt(prompt);
-    voices[1 - first_of(0)].prompt(prompt);
+    voices[first_of(0)].prompt(prompt, request.depth);
+    voices[1 - first_of(0)].prompt(prompt, request.depth);
     for (std::size_t block = 0; block < request.coins.size(); ++block) {
         const std::int64_t turn = static_cast<std::int64_t>(block) * request.chunk;
         voices[first_of(block)].chunk(request, tokens, turn, began_ns);
@@ -182,26 +184,28 @@ void finish_comparison(protocol::CorrectnessReply& reply) {
 
 protocol::CorrectnessReply compare_outputs(const GgufFile& file, Arm& a, Arm& b,
                                            const protocol::CorrectnessRequest& request) {
-    if (request.prompt_tokens < 1 || request.tokens < 1) {
-        throw Error{"correctness: prompt_tokens and tokens must be at least 1"};
+    if (request.prompt_tokens < 1 || request.tokens < 1 || request.depth < 0) {
+        throw Error{"correctness: prompt_tokens and tokens must be at least 1, depth at least 0"};
     }
     const std::int64_t n = std::int64_t{request.prompt_tokens} + request.tokens;
-    if (n > a.cache.context()) {
+    if (n + request.depth > a.cache.context()) {
         throw Error{
             fmt::format("correctness: {} positions are needed, the arms were opened with "
                         "context {}",
-                        n, a.cache.context())};
+                        n + request.depth, a.cache.context())};
     }
     const std::vector<std::int32_t> tokens = forced_tokens(file, request.text, n, a.config.n_vocab);
     const std::span<const std::int32_t> all(tokens);
     const auto first = static_cast<std::size_t>(request.prompt_tokens);
     protocol::CorrectnessReply reply;
     feed(a, all.first(first));
+    repeat_prompt(a, request.prompt_tokens, request.depth);
     a.pool.park();
     feed(b, all.first(first));
+    repeat_prompt(b, request.prompt_tokens, request.depth);
     for (std::size_t p = first; p < all.size(); ++p) {
         b.pool.park();
-        const auto at = static_cast<std::int64_t>(p);
+        const auto at = static_cast<std::int64_t>(p) + request.depth;
         const std::span<const float> logits_a = feed(a, all.subspan(p, 1), at);
         a.pool.park();
         add_position(reply, logits_a, feed(b, all.subspan(p, 1), at));

@@ -14,18 +14,14 @@ void reset(Arm& arm) {
     arm.pool.counters() = {};
 }
 
-}  // namespace
-
-Profile profile_arm(Arm& arm, std::span<const std::int32_t> tokens, std::int64_t n_prompt) {
-    feed(arm, tokens.first(static_cast<std::size_t>(n_prompt)));
+// Runs `work`, which is n tokens, with all timers on.
+template <class Work>
+Profile profile(Arm& arm, double n, Work work) {
     reset(arm);
     arm.timed = true;
     arm.pool.time_barriers(true);
     const std::int64_t begin = now_ns();
-    for (std::size_t p = static_cast<std::size_t>(n_prompt); p < tokens.size(); ++p) {
-        forward(arm, tokens[p], static_cast<std::int64_t>(p));
-    }
-    const auto n = static_cast<double>(tokens.size()) - static_cast<double>(n_prompt);
+    work();
     Profile profile;
     profile.token_ns = static_cast<double>(now_ns() - begin) / n;
     arm.timed = false;
@@ -45,6 +41,25 @@ Profile profile_arm(Arm& arm, std::span<const std::int32_t> tokens, std::int64_t
     profile.barriers_per_token = static_cast<double>(launches.barriers) / n;
     profile.barrier_ns_per_token = static_cast<double>(launches.barrier_ns) / n;
     return profile;
+}
+
+}  // namespace
+
+Profile profile_decode(Arm& arm, std::span<const std::int32_t> tokens, std::int64_t n_prompt,
+                       std::int64_t depth) {
+    feed(arm, tokens.first(static_cast<std::size_t>(n_prompt)));
+    repeat_prompt(arm, n_prompt, depth);
+    const auto n = static_cast<double>(tokens.size()) - static_cast<double>(n_prompt);
+    return profile(arm, n, [&] {
+        for (std::size_t p = static_cast<std::size_t>(n_prompt); p < tokens.size(); ++p) {
+            forward(arm, tokens[p], static_cast<std::int64_t>(p) + depth);
+        }
+    });
+}
+
+Profile profile_prompt(Arm& arm, std::span<const std::int32_t> tokens) {
+    feed(arm, tokens);
+    return profile(arm, static_cast<double>(tokens.size()), [&] { feed(arm, tokens); });
 }
 
 protocol::AppliedArm applied_arm(Arm& arm) {

@@ -18,8 +18,13 @@ struct Profile {
     double token_ns = 0;  // mean, with the timers running
 };
 
-// Feeds all tokens; the first n_prompt of them are not counted.
-Profile profile_arm(Arm& arm, std::span<const std::int32_t> tokens, std::int64_t n_prompt);
+// Feeds all tokens, `depth` repeated positions behind the first n_prompt (repeat_prompt); those and
+// the prompt are not counted.
+Profile profile_decode(Arm& arm, std::span<const std::int32_t> tokens, std::int64_t n_prompt,
+                       std::int64_t depth);
+
+// Feeds all tokens as one prompt, twice; the second time counts.
+Profile profile_prompt(Arm& arm, std::span<const std::int32_t> tokens);
 
 // What one decode step really ran: one token at position 0, counted.
 protocol::AppliedArm applied_arm(Arm& arm);

@@ -81,17 +81,18 @@ OpenReply open_arms(Session& session, const OpenRequest& request) {
 ProfileReply profile_arms(Session& session, const ProfileRequest& request) {
     session.require_open();
     const std::int64_t n = std::int64_t{request.prompt_tokens} + request.tokens;
-    if (request.prompt_tokens < 1 || request.tokens < 1 || n > session.a().cache.context()) {
+    if (request.prompt_tokens < 1 || request.tokens < 1 || request.depth < 0 ||
+        n + request.depth > session.a().cache.context()) {
         throw Error{
-            fmt::format("profile: prompt_tokens and tokens must be at least 1 and together "
-                        "at most the context, {}",
+            fmt::format("profile: prompt_tokens and tokens must be at least 1, depth at least 0, "
+                        "and together at most the context, {}",
                         session.a().cache.context())};
     }
     const auto tokens =
         forced_tokens(session.model->file, request.text, n, session.model->config.n_vocab);
     ProfileReply reply;
     for (const auto& [name, arm] : {std::pair{"A", &session.a()}, {"B", &session.b()}}) {
-        const Profile profile = profile_arm(*arm, tokens, request.prompt_tokens);
+        const Profile profile = profile_decode(*arm, tokens, request.prompt_tokens, request.depth);
         arm->pool.park();
         reply.arms[name] = profile.rows;
         reply.launches_per_token[name] = profile.launches_per_token;

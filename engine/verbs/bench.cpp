@@ -60,7 +60,11 @@ Measured measure(Arm& arm, Scope scope, std::int64_t depth, std::int64_t n,
                  std::span<const std::int32_t> tokens) {
     Measured measured;
     measured.token_ns.reserve(static_cast<std::size_t>(n));
-    if (depth > 0) feed(arm, tokens.first(static_cast<std::size_t>(depth)));
+    if (depth > 0) {
+        const std::int64_t fed = std::min(depth, kFedOfDepth);
+        feed(arm, tokens.first(static_cast<std::size_t>(fed)));
+        repeat_prompt(arm, fed, depth - fed);
+    }
     std::int64_t launches = 0;
     for (std::int64_t turn = 0; turn < kWarmUpTokens + n; ++turn) {
         if (turn == kWarmUpTokens) launches = arm.pool.counters().launches;

@@ -4,8 +4,10 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "engine/run/decode.h"
 #include "engine/run/machine.h"
 #include "engine/run/model.h"
 #include "engine/verbs/verbs.h"
@@ -45,14 +47,21 @@ Json to_json(const Profile& profile, const Arm& arm, double read) {
 int run_profile(const Arguments& arguments) {
     const std::int64_t n = arguments.number("-n", 1, 1 << 20, 16);
     const std::int64_t depth = arguments.number("--depth", 1, 1 << 22, 8);
+    const std::int64_t n_prompt = arguments.number("--prompt", 0, 1 << 22, 0);
     Model model(arguments.positionals[0]);
-    auto arms = model.make_arms({arguments.arm()}, n + depth);
+    const std::int64_t positions = std::max(n + depth, n_prompt);
+    auto arms = model.make_arms({arguments.arm()}, positions);
     Arm& arm = *arms[0];
     std::vector<std::int32_t> tokens;
-    for (std::int64_t i = 0; i < n + depth; ++i) {
+    for (std::int64_t i = 0; i < positions; ++i) {
         tokens.push_back(static_cast<std::int32_t>(i * 7919 % model.config.n_vocab));
     }
-    const Profile profile = profile_arm(arm, tokens, depth);
+    const auto first = [&](std::int64_t count) {
+        return std::span(tokens).first(static_cast<std::size_t>(count));
+    };
+    const std::int64_t fed = std::min(depth, kFedOfDepth);
+    const Profile profile = n_prompt > 0 ? profile_prompt(arm, first(n_prompt))
+                                         : profile_decode(arm, first(fed + n), fed, depth - fed);
     const PageBuffer buffer(std::int64_t{1} << 29);
     const double read = read_bytes_per_s(arm.pool, buffer.bytes(), 3) / 1e9;
     if (arguments.json()) {

@@ -166,21 +166,27 @@ void add_rows(const float* weights, const Value* rows, std::int64_t n, std::int6
     }
 }
 
-// Adds positions [begin, end) to the unnormalised outputs out[kN][kv_rank] of kN neighbouring
-// heads.
+// Adds n ≤ kTile positions to the unnormalised outputs out[kN][kv_rank] of kN neighbouring heads;
+// q is that of the first.
+template <int kN, bool kPrefetch, class Value>
+void attend_tile(const float* q, const Value* rows, std::int64_t n, const MlaAttentionShape& shape,
+                 float scale, float* out, Running* running) {
+    const std::int64_t width = shape.kv_rank + shape.n_rot;
+    alignas(64) float scores[kN * kTile];
+    score_tile<kN>(q, rows, n, width, scale, scores);
+    float shrink[kN];
+    for (int h = 0; h < kN; ++h) shrink[h] = to_weights(scores + h * kTile, n, running[h]);
+    add_rows<kN, kPrefetch>(scores, rows, n, width, shrink, out, shape.kv_rank);
+}
+
+// The same for positions [begin, end), tile by tile.
 template <int kN, bool kPrefetch, class Value = float>
 void attend_span(const MlaAttention::Args& args, std::int64_t head, std::int64_t begin,
                  std::int64_t end, float* out, Running* running) {
-    const MlaAttentionShape& shape = args.shape;
-    const std::int64_t width = shape.kv_rank + shape.n_rot;
-    alignas(64) float scores[kN * kTile];
+    const std::int64_t width = args.shape.kv_rank + args.shape.n_rot;
     for (std::int64_t t = begin; t < end; t += kTile) {
-        const std::int64_t n = std::min(kTile, end - t);
-        const Value* rows = args.rows<Value>() + t * width;
-        score_tile<kN>(args.q + head * width, rows, n, width, args.scale, scores);
-        float shrink[kN];
-        for (int h = 0; h < kN; ++h) shrink[h] = to_weights(scores + h * kTile, n, running[h]);
-        add_rows<kN, kPrefetch>(scores, rows, n, width, shrink, out, shape.kv_rank);
+        attend_tile<kN, kPrefetch>(args.q + head * width, args.rows<Value>() + t * width,
+                                   std::min(kTile, end - t), args.shape, args.scale, out, running);
     }
 }
 

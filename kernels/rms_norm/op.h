@@ -41,4 +41,7 @@ struct RmsNorm {
     static double worst_error(const Case<RmsNorm>& test_case);
 };
 
+// Body of every reference: two plain passes, the sum of squares in double.
+void plain_rms_norm(const RmsNorm::Args& args) noexcept;
+
 }  // namespace steady

@@ -4,10 +4,8 @@
 #include "kernels/rms_norm/op.h"
 
 namespace steady {
-namespace {
 
-void run(const RmsNorm::Args& args, Range range) noexcept {
-    if (range.begin >= range.end) return;
+void plain_rms_norm(const RmsNorm::Args& args) noexcept {
     const std::int64_t n = args.shape.n;
     double squares = 0;
     for (std::int64_t i = 0; i < n; ++i) {
@@ -21,7 +19,9 @@ void run(const RmsNorm::Args& args, Range range) noexcept {
     }
 }
 
-}  // namespace
+static void run(const RmsNorm::Args& args, Range range) noexcept {
+    if (range.begin < range.end) plain_rms_norm(args);
+}
 
 static const Variant<RmsNorm> variant{"reference", {.run = run}};
 

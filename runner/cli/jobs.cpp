@@ -35,6 +35,7 @@ EngineExecutorOptions engine_setup(const Spec& spec, const Arguments& arguments,
     setup.model_path = resolve_model(spec.subject.model, arguments);
     setup.workload_text = workload.text;
     setup.prompt_tokens = workload.prompt_tokens;
+    setup.depth = workload.depth;
     setup.weights = weights;
     return setup;
 }

@@ -128,13 +128,19 @@ Workload load_workload(const std::string& asked) {
     }
     const nlohmann::json json =
         nlohmann::json::parse(read_file(base + ".json"), nullptr, false, true);
+    const auto whole = [&](const char* key) {
+        return !json.contains(key) || json[key].is_number_unsigned();
+    };
     if (!json.is_object() || !json.contains("text") || !json["text"].is_string() ||
-        (json.contains("prompt_tokens") && !json["prompt_tokens"].is_number_integer())) {
-        throw Error(fmt::format(
-            "{}.json: allowed {{\"prompt_tokens\": whole number, \"text\": string}}", base));
+        !whole("prompt_tokens") || !whole("depth")) {
+        throw Error(
+            fmt::format("{}.json: allowed {{\"prompt_tokens\": whole number, \"depth\": "
+                        "whole number, \"text\": string}}",
+                        base));
     }
     workload.text = json["text"].get<std::string>();
     workload.prompt_tokens = json.value("prompt_tokens", workload.prompt_tokens);
+    workload.depth = json.value("depth", workload.depth);
     return workload;
 }
 

@@ -26,6 +26,7 @@ Spec decode_spec(const nlohmann::json& document);
 
 struct Workload {
     int prompt_tokens = 16;
+    int depth = 0;  // positions behind the prompt that repeat its rows in the cache
     std::string text;
 };
 

@@ -100,7 +100,7 @@ EngineExecutor::EngineExecutor(EngineExecutorOptions options) : options_(std::mo
                                 options_.spec->subject.program)};
     }
     if (!options_.weights) options_.weights = std::make_shared<PreparedWeights>();
-    options_.weights->begin(options_.model_path, options_.engine_path);
+    options_.weights->begin(options_.model_path);
 }
 
 ChildOptions EngineExecutor::child(const std::string& program,
@@ -133,7 +133,8 @@ protocol::OpenRequest EngineExecutor::open_request(const std::string& a, const s
                                                    int n_tokens, std::uint64_t layout_seed) const {
     protocol::OpenRequest request;
     request.arms = {{"A", arm_request(*options_.spec, a)}, {"B", arm_request(*options_.spec, b)}};
-    request.context = std::max(512, options_.prompt_tokens + n_tokens + 16);
+    request.context =
+        std::max(512, options_.prompt_tokens + options_.depth + std::max(n_tokens, 32) + 16);
     request.layout_seed = layout_seed;
     return request;
 }
@@ -147,23 +148,27 @@ protocol::OpenReply EngineExecutor::open_arms() const {
 }
 
 protocol::OpenReply EngineExecutor::open() {
-    try {
-        const bool kept = options_.weights->filled();
+    // Kept weights may be of another model or build, or leave no room for other layouts: then anew.
+    bool kept = options_.weights->filled();
+    while (!applied_) {
         try {
             applied_ = open_arms();
-        } catch (const EngineRefused&) {
-            if (!kept) throw;
-            options_.weights->renew();  // earlier layouts may have taken the memory
-            applied_ = open_arms();
+        } catch (const EngineRefused& refusal) {
+            if (!kept) {
+                throw Error{
+                    fmt::format("{} refuses these arms: {}", options_.engine_path, refusal.what())};
+            }
+        } catch (const SessionFailure& failure) {
+            if (!kept || failure.outcome == "cancelled") {
+                throw Error{fmt::format("{} did not open {}: {}", options_.engine_path,
+                                        options_.model_path, failure.what()),
+                            kExitInternal};
+            }
         }
-        return *applied_;
-    } catch (const EngineRefused& refusal) {
-        throw Error{fmt::format("{} refuses these arms: {}", options_.engine_path, refusal.what())};
-    } catch (const SessionFailure& failure) {
-        throw Error{fmt::format("{} did not open {}: {}", options_.engine_path, options_.model_path,
-                                failure.what()),
-                    kExitInternal};
+        if (!applied_) options_.weights->renew();
+        kept = false;
     }
+    return *applied_;
 }
 
 const protocol::OpenReply& EngineExecutor::applied() {
@@ -178,6 +183,7 @@ protocol::CorrectnessReply EngineExecutor::correctness() {
         protocol::CorrectnessRequest request;
         request.text = options_.workload_text;
         request.prompt_tokens = options_.prompt_tokens;
+        request.depth = options_.depth;
         auto reply = read_reply<protocol::CorrectnessReply>(
             session.ask("correctness", request, options_.timeout_s), "correctness");
         session.quit();
@@ -197,6 +203,7 @@ protocol::ProfileReply EngineExecutor::profile() {
         protocol::ProfileRequest request;
         request.text = options_.workload_text;
         request.prompt_tokens = options_.prompt_tokens;
+        request.depth = options_.depth;
         auto reply = read_reply<protocol::ProfileReply>(
             session.ask("profile", request, options_.timeout_s), "profile");
         session.quit();
@@ -220,6 +227,7 @@ protocol::DuetReply EngineExecutor::duet(const MeasureRequest& request, const st
     message.warmup_tokens = request.warmup_tokens;
     message.tokens = request.tokens;
     message.prompt_tokens = options_.prompt_tokens;
+    message.depth = options_.depth;
     message.text = options_.workload_text;
     auto reply =
         read_reply<protocol::DuetReply>(session.ask("duet", message, options_.timeout_s), "duet");

@@ -20,6 +20,7 @@ struct EngineExecutorOptions {
     std::string model_path;      // absolute
     std::string workload_text;
     int prompt_tokens = 8;
+    int depth = 0;                     // see protocol::CorrectnessRequest
     std::string engine_sha256;         // if set, checked before every start
     int host_lock_fd = -1;             // inherited by every child
     const StopSignal* stop = nullptr;  // ends the running child

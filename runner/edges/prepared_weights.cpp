@@ -1,7 +1,7 @@
-// Identity by what the file system says of model and engine, as the engine itself checks it.
+// Whose weights lie in the file is the engine's to know: it refuses those of another model or
+// build, and whoever asked it then renews the file.
 #include "runner/edges/prepared_weights.h"
 
-#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,12 +11,6 @@
 namespace steady {
 namespace {
 
-// The same that the engine compares: a file that was written anew is another one.
-std::string identity_of(const struct stat& file) {
-    return fmt::format("{}:{}:{}:{}.{}", file.st_dev, file.st_ino, file.st_size,
-                       file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
-}
-
 std::uint64_t allocated(const Fd& file) {
     struct stat info {};
     if (!file || ::fstat(file.get(), &info) != 0) return 0;
@@ -25,17 +19,13 @@ std::uint64_t allocated(const Fd& file) {
 
 }  // namespace
 
-void PreparedWeights::begin(const std::string& model_path, const std::string& engine_path) {
-    struct stat model {};
-    struct stat engine {};  // missing files are the engine's to report
+void PreparedWeights::begin(const std::string& model_path) {
+    struct stat model {};  // a missing file is the engine's to report
     ::stat(model_path.c_str(), &model);
-    ::stat(engine_path.c_str(), &engine);
-    const std::string identity = identity_of(model) + " " + identity_of(engine);
     model_bytes_ = static_cast<std::uint64_t>(model.st_size);
     // A fifth for layouts that differ: more of what nobody needs now crowds out the page cache.
     const bool crowded = allocated(file_) > model_bytes_ + model_bytes_ / 5;
-    if (!file_ || identity != identity_ || crowded) renew();
-    identity_ = identity;
+    if (!file_ || crowded) renew();
 }
 
 bool PreparedWeights::filled() const { return allocated(file_) > 0; }

@@ -12,13 +12,13 @@ namespace steady {
 
 class PreparedWeights {
 public:
-    // An experiment with this model and this engine begins. What another model or another build
-    // left is given back, and so is a file that layouts of earlier experiments have filled. Error:
-    // the system gives no memory file.
-    void begin(const std::string& model_path, const std::string& engine_path);
+    // An experiment with this model begins. A file that layouts of earlier experiments have filled
+    // is given back. Error: the system gives no memory file.
+    void begin(const std::string& model_path);
     // For the engine processes of the experiment that has begun.
     int descriptor() const { return file_.get(); }
-    // Weights lie there, perhaps in layouts that this experiment does not need.
+    // Weights lie there, perhaps of another model, or in layouts that this experiment does not
+    // need: when an engine refuses to open on them, renew and ask again.
     bool filled() const;
     // A new, empty file for the experiment that has begun.
     void renew();
@@ -27,7 +27,6 @@ public:
 
 private:
     Fd file_;
-    std::string identity_;
     std::uint64_t model_bytes_ = 0;
 };
 

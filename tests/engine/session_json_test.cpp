@@ -17,9 +17,9 @@ TEST(SessionJson, EveryMessageReadsBack) {
     expect_round_trip(
         OpenRequest{"n", {{"A", {}}, {"B", {{{"*", "reference"}}, {}, 2, {}}}}, 64, 7},
         &request_from_line);
-    expect_round_trip(CorrectnessRequest{"n", "text\n\"quoted\" ü", 4, 8}, &request_from_line);
-    expect_round_trip(DuetRequest{"n", "block", "0110", 4, 8, 8, 2, "x"}, &request_from_line);
-    expect_round_trip(ProfileRequest{"n", 3, 2, "x"}, &request_from_line);
+    expect_round_trip(CorrectnessRequest{"n", "text\n\"quoted\" ü", 4, 8, 5}, &request_from_line);
+    expect_round_trip(DuetRequest{"n", "block", "0110", 4, 8, 8, 2, "x", 5}, &request_from_line);
+    expect_round_trip(ProfileRequest{"n", 3, 2, "x", 5}, &request_from_line);
     expect_round_trip(QuitRequest{"n"}, &request_from_line);
     OpenReply open{"n", 1, "abc", "deepseek2", "m", 3, {}, {{"rope", {"n_heads=1,n_rot=2"}}}};
     open.arms["A"] = {{{"rope", {"reference", "flag", 2.5}}}, {{"moe", "fused"}}, 2, {}, 9, 123};

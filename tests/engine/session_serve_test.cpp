@@ -108,6 +108,46 @@ TEST(Session, CorrectnessTellsEqualFromDifferent) {
     EXPECT_FALSE(rounded.non_finite);
 }
 
+TEST(Session, DepthRepeatsThePromptsRows) {
+    ArmRequest exact{{{"*", "reference"}}, {}, 1, {}};
+    ArmRequest full = exact;
+    full.steps["mla"] = "materialised";
+    CorrectnessRequest ask{"c", "some text here", 16, 6, 40};
+    const auto replies = serve({open_line(exact, full, 64), to_line(Request{ask})});
+    const auto& deep = std::get<CorrectnessReply>(replies.at(1));
+    EXPECT_LT(deep.rel_l2, 1e-5) << "both forms of the cache are repeated";
+    EXPECT_GT(deep.max_abs, 0);
+    ArmRequest bytes = exact;
+    bytes.steps["mla"] = "heads_q8";
+    const auto rounded = serve({open_line(exact, bytes, 64), to_line(Request{ask})});
+    EXPECT_LT(std::get<CorrectnessReply>(rounded.at(1)).rel_l2, 0.2) << "groups are repeated";
+    ask.prompt_tokens = 8;
+    const auto refused = serve({open_line(exact, bytes, 64), to_line(Request{ask})});
+    EXPECT_NE(std::get<ErrorReply>(refused.at(1)).error.find("multiples"), std::string::npos);
+}
+
+TEST(Session, DepthIsSeenByAttention) {
+    DuetRequest duet = small_duet("0101");
+    duet.depth = 30;
+    ProfileRequest profile{"p", 4, 2, "text", 50};
+    const auto replies =
+        serve({open_line({}, {}), to_line(Request{duet}), to_line(Request{profile})});
+    EXPECT_EQ(std::get<DuetReply>(replies.at(1)).a.token_ns.size(), 8u);
+    profile.depth = 0;
+    const auto shallow = serve({open_line({}, {}), to_line(Request{profile})});
+    const auto cache_bytes = [](const Reply& reply) {
+        for (const ProfileRow& row : std::get<ProfileReply>(reply).arms.at("A")) {
+            if (row.op == "mla_attention") return row.bytes_per_token;
+        }
+        return 0.0;
+    };
+    const double at_4 = cache_bytes(shallow.at(1));  // positions 2 … 5: 4.5 rows a token
+    EXPECT_DOUBLE_EQ(cache_bytes(replies.at(2)), at_4 / 4.5 * 54.5);
+    duet.depth = 60;  // beyond the context
+    const auto refused = serve({open_line({}, {}), to_line(Request{duet})});
+    EXPECT_NE(std::get<ErrorReply>(refused.at(1)).error.find("context"), std::string::npos);
+}
+
 TEST(Session, ProfileCountsCallsAndBytes) {
     const auto replies =
         serve({open_line({}, {}), to_line(Request{ProfileRequest{"p", 4, 2, "text"}})});

@@ -113,6 +113,7 @@ int main(int argc, char** argv) {
     std::string how;
     if (argc > 2) std::getline(std::ifstream(argv[2]) >> std::ws, how);
     json opened;
+    if (how == "leave-full" && weights_lie_there(argv[4])) return 2;
     for (std::string line; std::getline(std::cin, line);) {
         const json request = json::parse(line);
         const std::string verb = request["type"];

@@ -18,7 +18,7 @@ constexpr MoeAlternative kMoe[] = {{"fused", moe_fused, true},
 constexpr MlaAlternative kMla[] = {{"absorbed", mla_absorbed, false, true},
                                    {"folded", mla_folded, false, true, true},
                                    {"heads", mla_heads, false, false},
-                                   {"heads_q8", mla_heads_q8, false, false},
+                                   {"heads_q8", mla_heads_q8, false, false, false, true},
                                    {"materialised", mla_materialised, true, true}};
 constexpr NormAlternative kNorm[] = {{"apart", false}, {"quantising", true}};
 
