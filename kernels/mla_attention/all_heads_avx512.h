@@ -18,46 +18,40 @@ bool supports_tile(const MlaAttentionShape& shape) {
 
 KERNEL_TARGET_BEGIN(KERNEL_AVX512)
 
-// The tile's n values as floats: where they lie, or in `room`. With kPrefetch the next tile is
-// fetched on the way; behind the cache's end that does nothing.
-template <bool kPrefetch, class Value>
-const float* as_floats(const Value* tile, std::int64_t n, std::int64_t next, float* room) {
-    for (std::int64_t i = 0; i < n; i += 16) {
-        if constexpr (kPrefetch) {
-            _mm_prefetch(reinterpret_cast<const char*>(tile + i + next), _MM_HINT_T1);
-        }
-        if constexpr (!std::is_same_v<Value, float>) _mm512_store_ps(room + i, load(tile + i));
-    }
-    if constexpr (std::is_same_v<Value, float>) {
-        return tile;
-    } else {
-        return room;
-    }
+// The tile's n values as floats: where they lie, or in `room`.
+template <class Value>
+const float* as_floats(const Value* tile, std::int64_t n, float* room) {
+    for (std::int64_t i = 0; i < n; i += 16) _mm512_store_ps(room + i, load(tile + i));
+    return room;
+}
+inline const float* as_floats(const float* tile, std::int64_t /*n*/, float* /*room*/) {
+    return tile;
 }
 
 // A tile for heads [first, last): by fives as far as they go, else by fours.
-inline void attend_heads(const MlaAttention::Args& args, const float* rows, std::int64_t n,
-                         std::int64_t first, std::int64_t last, Running* running) {
+template <class Ahead>
+void attend_heads(const MlaAttention::Args& args, const float* rows, std::int64_t n,
+                  std::int64_t first, std::int64_t last, Running* running, Ahead& ahead) {
     const MlaAttentionShape& shape = args.shape;
     for (std::int64_t head = first; head < last;) {
         const float* q = args.q + head * (shape.kv_rank + shape.n_rot);
         float* out = args.out + head * shape.kv_rank;
         Running* state = running + (head - first);
         if ((last - head) % kHeads == 0) {
-            attend_tile<kHeads, false>(q, rows, n, shape, args.scale, out, state);
+            attend_tile<kHeads>(q, rows, n, shape, args.scale, out, state, ahead);
             head += kHeads;
         } else if (last - head >= 4) {
-            attend_tile<4, false>(q, rows, n, shape, args.scale, out, state);
+            attend_tile<4>(q, rows, n, shape, args.scale, out, state, ahead);
             head += 4;
         } else {
-            attend_tile<1, false>(q, rows, n, shape, args.scale, out, state);
+            attend_tile<1>(q, rows, n, shape, args.scale, out, state, ahead);
             ++head;
         }
     }
 }
 
 // Heads [first, last), at most kTogether.
-template <bool kPrefetch, class Value>
+template <class Ahead, class Value>
 void attend_together(const MlaAttention::Args& args, std::int64_t first, std::int64_t last) {
     const MlaAttentionShape& shape = args.shape;
     const std::int64_t width = shape.kv_rank + shape.n_rot;
@@ -65,9 +59,9 @@ void attend_together(const MlaAttention::Args& args, std::int64_t first, std::in
     Running running[kTogether];
     for (std::int64_t t = 0; t < shape.n_positions; t += kTile) {
         const std::int64_t n = std::min(kTile, shape.n_positions - t);
-        const float* rows =
-            as_floats<kPrefetch>(args.rows<Value>() + t * width, n * width, kTile * width, room);
-        attend_heads(args, rows, n, first, last, running);
+        const float* rows = as_floats(args.rows<Value>() + t * width, n * width, room);
+        auto ahead = ahead_of<Ahead, Value>(args, t);
+        attend_heads(args, rows, n, first, last, running, ahead);
     }
     for (std::int64_t head = first; head < last; ++head) {
         scale_row(args.out + head * shape.kv_rank, shape.kv_rank,
@@ -75,10 +69,10 @@ void attend_together(const MlaAttention::Args& args, std::int64_t first, std::in
     }
 }
 
-template <bool kPrefetch, class Value = float>
+template <class Ahead, class Value = float>
 void run_all_heads(const MlaAttention::Args& args, Range range) noexcept {
     for (std::int64_t head = range.begin; head < range.end; head += kTogether) {
-        attend_together<kPrefetch, Value>(args, head, std::min(head + kTogether, range.end));
+        attend_together<Ahead, Value>(args, head, std::min(head + kTogether, range.end));
     }
 }
 

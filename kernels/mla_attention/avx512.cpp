@@ -4,6 +4,7 @@
 
 namespace steady {
 
-static const Variant<MlaAttention> variant{"avx512", mla_avx512::options(mla_avx512::run<false>)};
+static const Variant<MlaAttention> variant{
+    "avx512", mla_avx512::options(mla_avx512::run<mla_avx512::Nothing>)};
 
 }  // namespace steady

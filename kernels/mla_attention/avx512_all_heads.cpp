@@ -6,6 +6,6 @@
 namespace steady {
 
 static const Variant<MlaAttention> variant{
-    "avx512_all_heads", mla_avx512::tile_options(mla_avx512::run_all_heads<false>)};
+    "avx512_all_heads", mla_avx512::tile_options(mla_avx512::run_all_heads<mla_avx512::Nothing>)};
 
 }  // namespace steady

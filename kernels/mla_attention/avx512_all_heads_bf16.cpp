@@ -6,6 +6,6 @@ namespace steady {
 
 static const Variant<MlaAttention> variant{
     "avx512_all_heads_bf16",
-    mla_avx512::tile_options<Bfloat>(mla_avx512::run_all_heads<false, Bfloat>)};
+    mla_avx512::tile_options<Bfloat>(mla_avx512::run_all_heads<mla_avx512::Nothing, Bfloat>)};
 
 }  // namespace steady

@@ -6,6 +6,7 @@
 namespace steady {
 
 static const Variant<MlaAttention> variant{
-    "avx512_all_heads_f16", mla_avx512::tile_options<Half>(mla_avx512::run_all_heads<false, Half>)};
+    "avx512_all_heads_f16",
+    mla_avx512::tile_options<Half>(mla_avx512::run_all_heads<mla_avx512::Nothing, Half>)};
 
 }  // namespace steady

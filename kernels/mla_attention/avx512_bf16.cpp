@@ -5,6 +5,7 @@
 namespace steady {
 
 static const Variant<MlaAttention> variant{
-    "avx512_bf16", mla_avx512::options<Bfloat>(mla_avx512::run<false, mla_avx512::kHeads, Bfloat>)};
+    "avx512_bf16",
+    mla_avx512::options<Bfloat>(mla_avx512::run<mla_avx512::Nothing, mla_avx512::kHeads, Bfloat>)};
 
 }  // namespace steady

@@ -6,6 +6,7 @@
 namespace steady {
 
 static const Variant<MlaAttention> variant{
-    "avx512_f16", mla_avx512::options<Half>(mla_avx512::run<false, mla_avx512::kHeads, Half>)};
+    "avx512_f16",
+    mla_avx512::options<Half>(mla_avx512::run<mla_avx512::Nothing, mla_avx512::kHeads, Half>)};
 
 }  // namespace steady

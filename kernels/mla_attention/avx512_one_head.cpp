@@ -5,7 +5,7 @@
 
 namespace steady {
 
-static const Variant<MlaAttention> variant{"avx512_one_head",
-                                           mla_avx512::options(mla_avx512::run<false, 1>)};
+static const Variant<MlaAttention> variant{
+    "avx512_one_head", mla_avx512::options(mla_avx512::run<mla_avx512::Nothing, 1>)};
 
 }  // namespace steady

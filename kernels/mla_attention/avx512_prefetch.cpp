@@ -5,7 +5,7 @@
 
 namespace steady {
 
-static const Variant<MlaAttention> variant{"avx512_prefetch",
-                                           mla_avx512::options(mla_avx512::run<true>)};
+static const Variant<MlaAttention> variant{
+    "avx512_prefetch", mla_avx512::options(mla_avx512::run<mla_avx512::NextTile>)};
 
 }  // namespace steady

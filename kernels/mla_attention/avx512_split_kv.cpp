@@ -38,7 +38,7 @@ void attend(const MlaAttention::Args& args, std::int64_t head) {
     for (std::int64_t begin = 0; begin < shape.n_positions; begin += step) {
         const std::int64_t end = std::min(begin + step, shape.n_positions);
         mla_avx512::Running span[kN];
-        mla_avx512::attend_span<kN, false>(args, head, begin, end, spans, span);
+        mla_avx512::attend_span<kN, mla_avx512::Nothing>(args, head, begin, end, spans, span);
         for (int h = 0; h < kN; ++h) {
             join(out + h * shape.kv_rank, running[h], spans + h * shape.kv_rank, span[h],
                  shape.kv_rank);

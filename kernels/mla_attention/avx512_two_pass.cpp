@@ -31,14 +31,16 @@ void run(const MlaAttention::Args& args, Range range) noexcept {
     const MlaAttentionShape& shape = args.shape;
     const std::int64_t width = shape.kv_rank + shape.n_rot;
     const std::int64_t n = shape.n_positions;
-    const float nothing = 0;  // the outputs hold nothing yet
+    const float no_outputs = 0;  // what the outputs hold yet counts so much
+    mla_avx512::Nothing ahead;
     for (std::int64_t h = range.begin; h < range.end; ++h) {
         float* p = args.scratch + h * n;
         float* out = args.out + h * shape.kv_rank;
-        mla_avx512::score_tile<1>(args.q + h * width, args.rows<float>(), n, width, args.scale, p);
+        mla_avx512::score_tile<1>(args.q + h * width, args.rows<float>(), n, width, args.scale, p,
+                                  ahead);
         const float total = softmax(p, n);
-        mla_avx512::add_rows<1, false>(p, args.rows<float>(), n, width, &nothing, out,
-                                       shape.kv_rank);
+        mla_avx512::add_rows<1>(p, args.rows<float>(), n, width, &no_outputs, out, shape.kv_rank,
+                                ahead);
         mla_avx512::scale_row(out, shape.kv_rank, 1.0F / total);
     }
 }

@@ -30,6 +30,21 @@ struct Running {
     float total = 0;
 };
 
+// What the loops fetch ahead of them, a line per turn: nothing, or the next tile into L2. Fetching
+// it all at once would make the core wait for the lines just the same.
+struct Nothing {
+    void line() const {}
+};
+struct NextTile {
+    const std::byte* at;
+    const std::byte* end;
+    void line() {
+        if (at >= end) return;
+        _mm_prefetch(reinterpret_cast<const char*>(at), _MM_HINT_T1);
+        at += 64;
+    }
+};
+
 KERNEL_TARGET_BEGIN(KERNEL_AVX512)
 
 // Sixteen cached values as floats.
@@ -55,14 +70,16 @@ KERNEL_TARGET_BEGIN(KERNEL_AVX512)
 }
 
 // scores[h][p] of kN heads and kP positions: each chunk of q and of the rows is loaded once.
-template <int kN, int kP, class Value>
+template <int kN, int kP, class Value, class Ahead>
 [[gnu::always_inline]] inline void score_block(const float* q, const Value* rows,
-                                               std::int64_t width, float scale, float* scores) {
+                                               std::int64_t width, float scale, float* scores,
+                                               Ahead& ahead) {
     __m512 sums[kN][kP];
     for (int h = 0; h < kN; ++h) {
         for (int p = 0; p < kP; ++p) sums[h][p] = _mm512_setzero_ps();
     }
     for (std::int64_t i = 0; i < width; i += 16) {
+        ahead.line();
         __m512 row[kP];
         for (int p = 0; p < kP; ++p) row[p] = load(rows + p * width + i);
         for (int h = 0; h < kN; ++h) {
@@ -80,14 +97,14 @@ template <int kN, int kP, class Value>
     }
 }
 
-template <int kN, class Value>
+template <int kN, class Value, class Ahead>
 void score_tile(const float* q, const Value* rows, std::int64_t n, std::int64_t width, float scale,
-                float* scores) {
+                float* scores, Ahead& ahead) {
     std::int64_t p = 0;
     for (; p + kPositions <= n; p += kPositions) {
-        score_block<kN, kPositions>(q, rows + p * width, width, scale, scores + p);
+        score_block<kN, kPositions>(q, rows + p * width, width, scale, scores + p, ahead);
     }
-    for (; p < n; ++p) score_block<kN, 1>(q, rows + p * width, width, scale, scores + p);
+    for (; p < n; ++p) score_block<kN, 1>(q, rows + p * width, width, scale, scores + p, ahead);
 }
 
 // Turns the scores of a tile into weights relative to the new maximum; returns the factor by which
@@ -119,11 +136,11 @@ inline float to_weights(float* scores, std::int64_t n, Running& running) {
 }
 
 // out[h][i …] = out · shrink[h] + Σ_p weight[h][p] · rows[p][i …] for kV registers of columns.
-template <int kN, int kV, bool kPrefetch, class Value>
+template <int kN, int kV, class Value, class Ahead>
 [[gnu::always_inline]] inline void add_columns(const float* weights, const Value* rows,
                                                std::int64_t n, std::int64_t width,
                                                const float* shrink, float* out,
-                                               std::int64_t out_stride) {
+                                               std::int64_t out_stride, Ahead& ahead) {
     __m512 sums[kN][kV];
     for (int h = 0; h < kN; ++h) {
         for (int v = 0; v < kV; ++v) {
@@ -133,14 +150,9 @@ template <int kN, int kV, bool kPrefetch, class Value>
         }
     }
     for (std::int64_t p = 0; p < n; ++p) {
+        ahead.line();
         __m512 row[kV];
-        for (int v = 0; v < kV; ++v) {
-            const Value* at = rows + p * width + 16 * v;
-            row[v] = load(at);
-            if constexpr (kPrefetch) {  // the next tile; behind the end this does nothing
-                _mm_prefetch(reinterpret_cast<const char*>(at + kTile * width), _MM_HINT_T1);
-            }
-        }
+        for (int v = 0; v < kV; ++v) row[v] = load(rows + p * width + 16 * v);
         for (int h = 0; h < kN; ++h) {
             const __m512 weight = _mm512_set1_ps(weights[h * kTile + p]);
             for (int v = 0; v < kV; ++v) sums[h][v] = _mm512_fmadd_ps(weight, row[v], sums[h][v]);
@@ -154,39 +166,53 @@ template <int kN, int kV, bool kPrefetch, class Value>
 }
 
 // The same for all kv_rank columns.
-template <int kN, bool kPrefetch, class Value>
+template <int kN, class Value, class Ahead>
 void add_rows(const float* weights, const Value* rows, std::int64_t n, std::int64_t width,
-              const float* shrink, float* out, std::int64_t kv_rank) {
+              const float* shrink, float* out, std::int64_t kv_rank, Ahead& ahead) {
     std::int64_t i = 0;
     for (; i + 16 * kVectors <= kv_rank; i += 16 * kVectors) {
-        add_columns<kN, kVectors, kPrefetch>(weights, rows + i, n, width, shrink, out + i, kv_rank);
+        add_columns<kN, kVectors>(weights, rows + i, n, width, shrink, out + i, kv_rank, ahead);
     }
     for (; i < kv_rank; i += 16) {
-        add_columns<kN, 1, kPrefetch>(weights, rows + i, n, width, shrink, out + i, kv_rank);
+        add_columns<kN, 1>(weights, rows + i, n, width, shrink, out + i, kv_rank, ahead);
     }
 }
 
 // Adds n ≤ kTile positions to the unnormalised outputs out[kN][kv_rank] of kN neighbouring heads;
 // q is that of the first.
-template <int kN, bool kPrefetch, class Value>
+template <int kN, class Value, class Ahead>
 void attend_tile(const float* q, const Value* rows, std::int64_t n, const MlaAttentionShape& shape,
-                 float scale, float* out, Running* running) {
+                 float scale, float* out, Running* running, Ahead& ahead) {
     const std::int64_t width = shape.kv_rank + shape.n_rot;
     alignas(64) float scores[kN * kTile];
-    score_tile<kN>(q, rows, n, width, scale, scores);
+    score_tile<kN>(q, rows, n, width, scale, scores, ahead);
     float shrink[kN];
     for (int h = 0; h < kN; ++h) shrink[h] = to_weights(scores + h * kTile, n, running[h]);
-    add_rows<kN, kPrefetch>(scores, rows, n, width, shrink, out, shape.kv_rank);
+    add_rows<kN>(scores, rows, n, width, shrink, out, shape.kv_rank, ahead);
+}
+
+// What to fetch while the tile at position t is worked on.
+template <class Ahead, class Value>
+[[gnu::always_inline]] inline Ahead ahead_of(const MlaAttention::Args& args, std::int64_t t) {
+    if constexpr (std::is_same_v<Ahead, Nothing>) {
+        return {};
+    } else {
+        const std::int64_t row =
+            (args.shape.kv_rank + args.shape.n_rot) * static_cast<std::int64_t>(sizeof(Value));
+        const std::int64_t end = std::min(t + 2 * kTile, args.shape.n_positions);
+        return {args.cache + (t + kTile) * row, args.cache + end * row};
+    }
 }
 
 // The same for positions [begin, end), tile by tile.
-template <int kN, bool kPrefetch, class Value = float>
+template <int kN, class Ahead, class Value = float>
 void attend_span(const MlaAttention::Args& args, std::int64_t head, std::int64_t begin,
                  std::int64_t end, float* out, Running* running) {
     const std::int64_t width = args.shape.kv_rank + args.shape.n_rot;
     for (std::int64_t t = begin; t < end; t += kTile) {
-        attend_tile<kN, kPrefetch>(args.q + head * width, args.rows<Value>() + t * width,
-                                   std::min(kTile, end - t), args.shape, args.scale, out, running);
+        auto ahead = ahead_of<Ahead, Value>(args, t);
+        attend_tile<kN>(args.q + head * width, args.rows<Value>() + t * width,
+                        std::min(kTile, end - t), args.shape, args.scale, out, running, ahead);
     }
 }
 
@@ -198,26 +224,26 @@ inline void scale_row(float* out, std::int64_t n, float factor) {
 }
 
 // kN neighbouring heads over all positions.
-template <int kN, bool kPrefetch, class Value>
+template <int kN, class Ahead, class Value>
 void attend(const MlaAttention::Args& args, std::int64_t head) {
     const MlaAttentionShape& shape = args.shape;
     float* out = args.out + head * shape.kv_rank;
     Running running[kN];
-    attend_span<kN, kPrefetch, Value>(args, head, 0, shape.n_positions, out, running);
+    attend_span<kN, Ahead, Value>(args, head, 0, shape.n_positions, out, running);
     for (int h = 0; h < kN; ++h) {
         scale_row(out + h * shape.kv_rank, shape.kv_rank, 1.0F / running[h].total);
     }
 }
 
 // kMost: the most heads that share a pass over the rows.
-template <bool kPrefetch, int kMost = kHeads, class Value = float>
+template <class Ahead, int kMost = kHeads, class Value = float>
 void run(const MlaAttention::Args& args, Range range) noexcept {
     std::int64_t head = range.begin;
     for (; kMost >= kHeads && head + kHeads <= range.end; head += kHeads) {
-        attend<kHeads, kPrefetch, Value>(args, head);
+        attend<kHeads, Ahead, Value>(args, head);
     }
-    for (; kMost >= 4 && head + 4 <= range.end; head += 4) attend<4, kPrefetch, Value>(args, head);
-    for (; head < range.end; ++head) attend<1, kPrefetch, Value>(args, head);
+    for (; kMost >= 4 && head + 4 <= range.end; head += 4) attend<4, Ahead, Value>(args, head);
+    for (; head < range.end; ++head) attend<1, Ahead, Value>(args, head);
 }
 
 KERNEL_TARGET_END
