@@ -62,6 +62,8 @@ State make_state(const Config& c, std::int64_t context, std::int64_t batch) {
     s.q_rows.resize(c.n_heads * c.latent_size());
     s.scores.resize(static_cast<std::size_t>(c.n_heads * ((context + 15) / 16 * 16)));
     s.attended.resize(batch * c.n_heads * c.kv_rank);
+    s.span_out.resize(static_cast<std::size_t>(kMostSpans * c.n_heads * c.kv_rank));
+    s.span_sums.resize(static_cast<std::size_t>(kMostSpans * c.n_heads * 2));
     s.values.resize(batch * c.n_heads * c.n_value);
     s.attn_out.resize(size(c.dim));
     const std::int64_t ff = std::max(c.ff, c.shared_ff());
@@ -99,7 +101,8 @@ std::int64_t state_bytes(const State& s) {
                           &s.q_latent,    &s.k_nope,    &s.scores,     &s.attn_out,
                           &s.gate,        &s.up,        &s.router,     &s.expert_weights,
                           &s.expert_gate, &s.expert_up, &s.expert_out, &s.routed,
-                          &s.ffn_out,     &s.logits,    &s.rope_cos,   &s.rope_sin}) {
+                          &s.ffn_out,     &s.logits,    &s.rope_cos,   &s.rope_sin,
+                          &s.span_out,    &s.span_sums}) {
         bytes += v->size() * sizeof(float);
     }
     for (const auto* v : {&s.h, &s.q_a, &s.q_nope, &s.q_rows, &s.attended, &s.values, &s.hidden,

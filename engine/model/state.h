@@ -34,6 +34,8 @@ struct VectorLists {
     std::vector<std::int32_t> x_row, y_row;  // [first[groups]]
 };
 
+constexpr std::int64_t kMostSpans = 4;  // of positions, in step mla=spans
+
 struct State {
     std::int64_t n = 1;    // tokens of this pass
     VectorLists plain;     // all tokens through one matrix
@@ -53,8 +55,10 @@ struct State {
     std::vector<float> k_nope;    // [heads][n_nope], materialised step
     std::vector<float> scores;    // [heads][context rounded up to 16], of one token at a time
     QuantizedVector attended;     // [heads][kv_rank]
-    QuantizedVector values;       // [heads][n_value]
-    std::vector<float> attn_out;  // [dim]
+    std::vector<float> span_out;  // [kMostSpans][heads][kv_rank], step mla=spans
+    std::vector<float> span_sums;  // [kMostSpans][heads][2]
+    QuantizedVector values;        // [heads][n_value]
+    std::vector<float> attn_out;   // [dim]
 
     std::vector<float> gate, up;                // [max(ff, shared_ff)]
     QuantizedVector hidden;                     // [max(ff, shared_ff)]

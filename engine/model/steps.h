@@ -48,7 +48,7 @@ struct NormAlternative {
 
 // fused, joined, indexed, indexed_gate_up, unfused
 std::span<const MoeAlternative> moe_alternatives();
-// absorbed, folded, heads, heads_q8, materialised
+// absorbed, folded, spans, heads, heads_q8, materialised
 std::span<const MlaAlternative> mla_alternatives();
 // apart, quantising
 std::span<const NormAlternative> norm_alternatives();

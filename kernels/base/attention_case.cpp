@@ -32,6 +32,7 @@ AttentionWeights expect_attention(const double* q, const double* rows, std::int6
         total += weight;
     }
     for (double& weight : expected.weight) weight /= total;
+    expected.log_sum = largest + std::log(total);
     expected.error = 2 * score_error + 4 * kUnit * std::fabs(largest);
     return expected;
 }

@@ -10,6 +10,7 @@ namespace steady {
 struct AttentionWeights {
     std::vector<double> weight;  // softmax over positions
     double error = 0;            // largest relative error of a weight
+    double log_sum = 0;          // of e^s over positions
 };
 
 // One head: s[t] = scale · (q · rows[t]) for q [width] and rows [n_positions][width]. A score is

@@ -64,8 +64,7 @@ void attend_together(const MlaAttention::Args& args, std::int64_t first, std::in
         attend_heads(args, rows, n, first, last, running, ahead);
     }
     for (std::int64_t head = first; head < last; ++head) {
-        scale_row(args.out + head * shape.kv_rank, shape.kv_rank,
-                  1.0F / running[head - first].total);
+        finish(args, head, running[head - first]);
     }
 }
 

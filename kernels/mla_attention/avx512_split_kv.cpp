@@ -44,9 +44,7 @@ void attend(const MlaAttention::Args& args, std::int64_t head) {
                  shape.kv_rank);
         }
     }
-    for (int h = 0; h < kN; ++h) {
-        mla_avx512::scale_row(out + h * shape.kv_rank, shape.kv_rank, 1.0F / running[h].total);
-    }
+    for (int h = 0; h < kN; ++h) mla_avx512::finish(args, head + h, running[h]);
 }
 
 void run(const MlaAttention::Args& args, Range range) noexcept {

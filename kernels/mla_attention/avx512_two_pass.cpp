@@ -8,8 +8,9 @@ namespace steady {
 KERNEL_TARGET_BEGIN(KERNEL_AVX512)
 namespace {
 
-// Scores become weights e^(s - max), in place; returns their sum. Nothing behind p[n) is touched.
-float softmax(float* p, std::int64_t n) {
+// Scores become weights e^(s - max), in place; returns the maximum and their sum. Nothing behind
+// p[n) is touched.
+mla_avx512::Running softmax(float* p, std::int64_t n) {
     __m512 largest = _mm512_set1_ps(-INFINITY);
     for (std::int64_t t = 0; t < n; t += 16) {
         const auto mask = static_cast<__mmask16>(n - t >= 16 ? 0xFFFF : (1U << (n - t)) - 1);
@@ -24,7 +25,7 @@ float softmax(float* p, std::int64_t n) {
         sums = _mm512_add_ps(sums, weight);
         _mm512_mask_storeu_ps(p + t, mask, weight);
     }
-    return avx512::sum(sums);
+    return {_mm512_cvtss_f32(top), avx512::sum(sums)};
 }
 
 void run(const MlaAttention::Args& args, Range range) noexcept {
@@ -38,10 +39,10 @@ void run(const MlaAttention::Args& args, Range range) noexcept {
         float* out = args.out + h * shape.kv_rank;
         mla_avx512::score_tile<1>(args.q + h * width, args.rows<float>(), n, width, args.scale, p,
                                   ahead);
-        const float total = softmax(p, n);
+        const mla_avx512::Running running = softmax(p, n);
         mla_avx512::add_rows<1>(p, args.rows<float>(), n, width, &no_outputs, out, shape.kv_rank,
                                 ahead);
-        mla_avx512::scale_row(out, shape.kv_rank, 1.0F / total);
+        mla_avx512::finish(args, h, running);
     }
 }
 

@@ -70,7 +70,8 @@ Case<MlaAttention> MlaAttention::make_case(const Shape& shape, Random& random, I
         .cache = cache,
         .scale = 1.0F / std::sqrt(static_cast<float>(width)),
         .scratch = made.memory.add<float>(Role::scratch, shape.n_heads * shape.n_positions),
-        .out = made.memory.add<float>(Role::output, shape.n_heads * shape.kv_rank)};
+        .out = made.memory.add<float>(Role::output, shape.n_heads * shape.kv_rank),
+        .sums = made.memory.add<float>(Role::output, shape.n_heads * 2)};
     made.weights.push_back({.shape = {shape.n_positions, width},
                             .row_bytes = row_bytes(shape.cache, width),
                             .data = cache,
@@ -78,6 +79,8 @@ Case<MlaAttention> MlaAttention::make_case(const Shape& shape, Random& random, I
                             .used = {{0, shape.n_positions, 0}}});
     const std::vector<double> all_q(q, q + shape.n_heads * width);
     const std::vector<double> rows(cached.begin(), cached.end());
+    std::vector<double> log_sums;
+    std::vector<double> log_sum_bounds;
     for (std::int64_t h = 0; h < shape.n_heads; ++h) {
         const AttentionWeights scores =
             expect_attention(all_q.data() + h * width, rows.data(), shape.n_positions, width,
@@ -97,12 +100,22 @@ Case<MlaAttention> MlaAttention::make_case(const Shape& shape, Random& random, I
             made.expected.push_back(out[i]);
             made.bound.push_back((scores.error + chain * kUnit) * magnitude[i]);
         }
+        log_sums.push_back(scores.log_sum);
+        log_sum_bounds.push_back(scores.error + (chain + 2 * std::fabs(scores.log_sum)) * kUnit);
     }
+    made.expected.insert(made.expected.end(), log_sums.begin(), log_sums.end());
+    made.bound.insert(made.bound.end(), log_sum_bounds.begin(), log_sum_bounds.end());
     return made;
 }
 
+// Of the outputs, and of each head's Σ e^score, by its logarithm.
 double MlaAttention::worst_error(const Case<MlaAttention>& test_case) {
-    return worst_ratio(test_case.args.out, test_case.expected, test_case.bound);
+    const Args& args = test_case.args;
+    std::vector<float> values(args.out, args.out + args.shape.n_heads * args.shape.kv_rank);
+    for (std::int64_t h = 0; h < args.shape.n_heads; ++h) {
+        values.push_back(args.sums[2 * h] + std::log(args.sums[2 * h + 1]));
+    }
+    return worst_ratio(values.data(), test_case.expected, test_case.bound);
 }
 
 static const RegisteredOp<MlaAttention> op;

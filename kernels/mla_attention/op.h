@@ -66,6 +66,14 @@ struct MlaAttention {
         float scale = 1;
         float* scratch = nullptr;  // [n_heads][n_positions]
         float* out = nullptr;      // [n_heads][kv_rank]
+        // If set, [n_heads][2]: the largest score, and Σ e^(score − largest). With them outputs
+        // over several spans of positions can be joined.
+        float* sums = nullptr;
+        void keep_sums(std::int64_t head, float largest, float total) const {
+            if (sums == nullptr) return;
+            sums[2 * head] = largest;
+            sums[2 * head + 1] = total;
+        }
         // The cache as rows of floats, Half or Bfloat.
         template <class Value>
         const Value* rows() const {

@@ -36,6 +36,7 @@ void attend(const MlaAttention::Args& args, Range range) noexcept {
             p[t] = static_cast<float>(weight);
             total += weight;
         }
+        args.keep_sums(h, largest, static_cast<float>(total));
         for (std::int64_t i = 0; i < shape.kv_rank; ++i) {
             double sum = 0;
             for (std::int64_t t = 0; t < shape.n_positions; ++t) {

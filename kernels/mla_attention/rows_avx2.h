@@ -39,9 +39,8 @@ template <class Value>
     return avx2::sum(_mm256_add_ps(sums[0], sums[1]));
 }
 
-// Scores become weights e^(s - max); returns their sum.
-inline float to_weights(float* p, std::int64_t n) {
-    const float largest = *std::max_element(p, p + n);
+// Scores become weights e^(s - largest); returns their sum.
+inline float to_weights(float* p, std::int64_t n, float largest) {
     __m256 sums = _mm256_setzero_ps();
     for (std::int64_t t = 0; t < n; t += 8) {
         const __m256i mask = avx2::lanes(n - t);
@@ -66,7 +65,10 @@ void run(const MlaAttention::Args& args, Range range) noexcept {
         for (std::int64_t t = 0; t < shape.n_positions; ++t) {
             p[t] = args.scale * dot(args.q + h * width, cache + t * width, width);
         }
-        const __m256 factor = _mm256_set1_ps(1.0F / to_weights(p, shape.n_positions));
+        const float largest = *std::max_element(p, p + shape.n_positions);
+        const float total = to_weights(p, shape.n_positions, largest);
+        args.keep_sums(h, largest, total);
+        const __m256 factor = _mm256_set1_ps(1.0F / total);
         for (std::int64_t i = 0; i < shape.kv_rank; i += 8) {
             const __m256i mask = avx2::lanes(shape.kv_rank - i);
             __m256 sum = _mm256_setzero_ps();

@@ -216,10 +216,13 @@ void attend_span(const MlaAttention::Args& args, std::int64_t head, std::int64_t
     }
 }
 
-// out[0 … n) · factor, n a multiple of 16.
-inline void scale_row(float* out, std::int64_t n, float factor) {
-    for (std::int64_t i = 0; i < n; i += 16) {
-        _mm512_storeu_ps(out + i, _mm512_mul_ps(_mm512_loadu_ps(out + i), _mm512_set1_ps(factor)));
+// A head's outputs become the weighted mean of what was added to them.
+inline void finish(const MlaAttention::Args& args, std::int64_t head, const Running& running) {
+    args.keep_sums(head, running.largest, running.total);
+    float* out = args.out + head * args.shape.kv_rank;
+    const __m512 factor = _mm512_set1_ps(1.0F / running.total);
+    for (std::int64_t i = 0; i < args.shape.kv_rank; i += 16) {
+        _mm512_storeu_ps(out + i, _mm512_mul_ps(_mm512_loadu_ps(out + i), factor));
     }
 }
 
@@ -230,9 +233,7 @@ void attend(const MlaAttention::Args& args, std::int64_t head) {
     float* out = args.out + head * shape.kv_rank;
     Running running[kN];
     attend_span<kN, Ahead, Value>(args, head, 0, shape.n_positions, out, running);
-    for (int h = 0; h < kN; ++h) {
-        scale_row(out + h * shape.kv_rank, shape.kv_rank, 1.0F / running[h].total);
-    }
+    for (int h = 0; h < kN; ++h) finish(args, head + h, running[h]);
 }
 
 // kMost: the most heads that share a pass over the rows.

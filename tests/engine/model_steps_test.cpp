@@ -66,6 +66,36 @@ TEST_P(Steps, WholeHeadsInOneLaunchChangeNoBit) {
     }
 }
 
+// Spans are joined to what whole heads give, by the same bits for every number of threads; where
+// one span is enough nothing changes at all.
+TEST_P(Steps, SpansOfPositionsAreJoinedToTheWhole) {
+    Model model(tiny::path(GetParam()));
+    const std::vector<std::int32_t> tokens = tiny::prompts(GetParam())[1].tokens;
+    const auto logits_at = [&](std::int64_t depth, const std::string& mla, bool reference,
+                               int threads) {
+        ArmOptions options;
+        options.plan = steps({{"mla", mla}}, reference);
+        options.threads.threads = threads;
+        auto arms = model.make_arms({options}, 2100);
+        feed(*arms[0], std::span(tokens).first(4));
+        repeat_prompt(*arms[0], 4, depth);
+        return copy(feed(*arms[0], std::span(tokens).subspan(4, 2), 4 + depth));
+    };
+    for (const bool reference : {true, false}) {
+        EXPECT_EQ(logits_at(1000, "spans", reference, 2),
+                  logits_at(1000, "absorbed", reference, 2));
+        for (const std::int64_t depth : {1020, 1531, 2080}) {
+            const std::vector<float> whole = logits_at(depth, "absorbed", reference, 1);
+            const std::vector<float> spans = logits_at(depth, "spans", reference, 1);
+            EXPECT_LE(tiny::rel_l2(spans, whole), reference ? 1e-5 : 0.08) << depth;
+            EXPECT_NE(spans, whole) << depth;
+            for (const int threads : {2, 3}) {
+                EXPECT_EQ(logits_at(depth, "spans", reference, threads), spans) << depth;
+            }
+        }
+    }
+}
+
 // A byte per value of the cache costs what the rounding of the latent costs; cuts change no bit.
 TEST_P(Steps, ACacheOfBytesStaysWithinTheBoundOfEightBits) {
     Model model(tiny::path(GetParam()));

@@ -11,7 +11,8 @@ namespace {
 
 std::size_t floats(std::int64_t n) { return static_cast<std::size_t>(n) * sizeof(float); }
 
-// q_absorbed[h] = k_b[h] · q_nope[h]
+}  // namespace
+
 void absorb_query(Arm& arm, const Block& b, std::int64_t index) {
     State& s = arm.state;
     const Config& c = arm.config;
@@ -24,8 +25,6 @@ void absorb_query(Arm& arm, const Block& b, std::int64_t index) {
     multiply(arm, {&b.attn_k_b, s.q_nope.view(), s.q_absorbed.data()});
     arm.note("q_nope_absorbed", index, values_of(s.q_absorbed, n_rows, c.kv_rank));
 }
-
-}  // namespace
 
 void cache_latent(Arm& arm, std::int64_t index, std::int64_t first) {
     const std::int64_t width = arm.config.latent_size();
@@ -47,22 +46,33 @@ void join_query(Arm& arm, std::int64_t index, std::int64_t stride, std::int64_t 
     arm.note("Qcur", index, values_of(s.q_latent, n_rows, c.latent_size()));
 }
 
-void attend_latent(Arm& arm, const Block& b, std::int64_t index, std::int64_t first) {
+MlaAttention::Args attention_args(Arm& arm, std::int64_t index, std::int64_t first,
+                                  std::int64_t t) {
     State& s = arm.state;
     const Config& c = arm.config;
-    for (std::int64_t t = 0; t < s.n; ++t) {
-        launch<MlaAttention>(arm, {{c.n_heads, c.kv_rank, c.n_rot, first + t + 1, arm.cache.type()},
-                                   s.q_latent.data() + t * c.n_heads * c.latent_size(),
-                                   arm.cache.row(index, 0),
-                                   c.attention_scale,
-                                   s.scores.data(),
-                                   s.attended.f32.data() + t * c.n_heads * c.kv_rank});
-    }
+    return {.shape = {c.n_heads, c.kv_rank, c.n_rot, first + t + 1, arm.cache.type()},
+            .q = s.q_latent.data() + t * c.n_heads * c.latent_size(),
+            .cache = arm.cache.row(index, 0),
+            .scale = c.attention_scale,
+            .scratch = s.scores.data(),
+            .out = s.attended.f32.data() + t * c.n_heads * c.kv_rank};
+}
+
+void project_attended(Arm& arm, const Block& b, std::int64_t index) {
+    State& s = arm.state;
+    const Config& c = arm.config;
     quantize_for(arm, s.attended, s.n * c.n_heads * c.kv_rank, {&b.attn_v_b});
     multiply(arm, {&b.attn_v_b, s.attended.view(), s.values.f32.data()});
     arm.note("kqv_out", index, values_of(s.values.f32, s.n, c.n_heads * c.n_value));
     quantize_for(arm, s.values, s.n * c.n_heads * c.n_value, {&b.attn_output});
     multiply(arm, {&b.attn_output, s.values.view(), s.attn_out.data()});
+}
+
+void attend_latent(Arm& arm, const Block& b, std::int64_t index, std::int64_t first) {
+    for (std::int64_t t = 0; t < arm.state.n; ++t) {
+        launch<MlaAttention>(arm, attention_args(arm, index, first, t));
+    }
+    project_attended(arm, b, index);
 }
 
 void mla_absorbed(Arm& arm, const Block& b, std::int64_t index, std::int64_t first) {

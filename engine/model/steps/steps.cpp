@@ -17,6 +17,7 @@ constexpr MoeAlternative kMoe[] = {{"fused", moe_fused, true},
                                    {"unfused", moe_unfused, false}};
 constexpr MlaAlternative kMla[] = {{"absorbed", mla_absorbed, false, true},
                                    {"folded", mla_folded, false, true, true},
+                                   {"spans", mla_spans, false, true},
                                    {"heads", mla_heads, false, false},
                                    {"heads_q8", mla_heads_q8, false, false, false, true},
                                    {"materialised", mla_materialised, true, true}};

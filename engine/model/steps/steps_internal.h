@@ -8,6 +8,7 @@ namespace steady {
 void mla_absorbed(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
 void mla_folded(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
 void mla_materialised(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
+void mla_spans(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
 void mla_heads(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
 void mla_heads_q8(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
 void moe_fused(Arm& arm, const Block& b);
@@ -19,9 +20,16 @@ void moe_grouped(Arm& arm, const Block& b);  // of a batch
 
 // state.kv → the cache's rows first …
 void cache_latent(Arm& arm, std::int64_t index, std::int64_t first);
+// state.q_absorbed[h] = k_b[h] · q_nope[h]
+void absorb_query(Arm& arm, const Block& b, std::int64_t index);
 // state.q_latent[h] = [state.q_absorbed[h] | q_pe[h]], where q_pe[h] lies in state.q at h * stride
 // + offset.
 void join_query(Arm& arm, std::int64_t index, std::int64_t stride, std::int64_t offset);
+// Op mla_attention's arguments for token t of the pass: state.q_latent and the cache →
+// state.attended.
+MlaAttention::Args attention_args(Arm& arm, std::int64_t index, std::int64_t first, std::int64_t t);
+// state.attended → state.attn_out
+void project_attended(Arm& arm, const Block& b, std::int64_t index);
 // state.q_latent and the cache → state.attn_out
 void attend_latent(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
 
