@@ -204,7 +204,7 @@ template <class Ahead, class Value>
     }
 }
 
-// The same for positions [begin, end), tile by tile.
+// attend_tile for positions [begin, end), one tile after the other.
 template <int kN, class Ahead, class Value = float>
 void attend_span(const MlaAttention::Args& args, std::int64_t head, std::int64_t begin,
                  std::int64_t end, float* out, Running* running) {
