@@ -169,18 +169,12 @@ bool Ladder::machine() {
     const std::vector<double> values = aa_values(*state), now = state->aa.values(gate->metric);
     if (!noisy(values) || (aa_sigma(now) && !noisy(now))) return true;
     const auto sigma = aa_sigma(values);
-    const double findable = mde95(*sigma, spec.schedule.pairs_max);
-    std::string why = fmt::format(
-        "a pair's spread is {:.2f} % ({} A/A pairs), so {} pairs find {} at best; {} "
-        "needs {:.0f} pairs",
-        100 * *sigma, values.size(), spec.schedule.pairs_max, percent(findable), percent(size),
-        pairs_needed(*sigma, size));
-    const auto& predict = spec.hypothesis.predict;
-    if (gate->goal == Goal::gain && predict && predict->low > findable) {
-        why += fmt::format(". The predicted {} could be found: ask for a worth above {}",
-                           percent(predict->low), percent(findable));
-    }
-    end(Verdict::inconclusive, "machine_too_noisy", "refused", why);
+    end(Verdict::inconclusive, "machine_too_noisy", "refused",
+        fmt::format("a pair's spread is {:.2f} % ({} A/A pairs), so {} pairs find {} at best; {} "
+                    "needs {:.0f} pairs",
+                    100 * *sigma, values.size(), spec.schedule.pairs_max,
+                    percent(mde95(*sigma, spec.schedule.pairs_max)), percent(size),
+                    pairs_needed(*sigma, size)));
     return false;
 }
 

@@ -158,6 +158,14 @@ std::vector<std::string> conclusions(const Record& record) {
                               ? fmt::format("Only effects outside {} are ruled out (95 %).", range)
                               : std::string("Nothing is ruled out."));
             out.emplace_back("A stays, and the idea stays open.");
+            if (const auto& predict = record.spec.hypothesis.predict;
+                analysis.reason == "machine_too_noisy" && !analysis.effect && gate != nullptr &&
+                gate->goal == Goal::gain && predict && predict->low > gate->worth) {
+                out.push_back(fmt::format(
+                    "The prediction begins at {}: asked with a worth nearer to it than {}, the "
+                    "question needs fewer pairs.",
+                    shown(predict->low), worth));
+            }
             if (analysis.effect && *analysis.effect > -1 && analysis.sigma_d > 0) {
                 const double ratio = 5 * analysis.sigma_d / std::fabs(std::log1p(*analysis.effect));
                 const double needed = std::max(10.0, std::ceil(ratio * ratio));

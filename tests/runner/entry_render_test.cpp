@@ -111,6 +111,17 @@ TEST(EntryRender, SaysWhatAnEngineerQuotes) {
     EXPECT_NE(wrong.find("a wrong answer is not timed"), std::string::npos);
 }
 
+TEST(EntryRender, ARefusalOfALargePredictionNamesTheWayOut) {
+    Record refused = wrong_output_record();
+    refused.analysis->verdict = Verdict::inconclusive;
+    refused.analysis->reason = "machine_too_noisy";
+    refused.spec.hypothesis.predict = {"decode_tps", 0.5, 0.9, {}};
+    const std::string way_out = "The prediction begins at +50.0 %";
+    EXPECT_NE(render(refused).find(way_out), std::string::npos);
+    refused.spec.hypothesis.predict->low = 0.001;  // below any worth
+    EXPECT_EQ(render(refused).find("The prediction begins at"), std::string::npos);
+}
+
 TEST(EntryRender, TablesHaveAsManyCellsAsTheirHead) {
     Record record = hostile_record("canary");
     record.evidence.profile->arms["B"][0].variant = "a|b\\|c";
