@@ -2,6 +2,8 @@
 // the number of launches that each one's file promises.
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "engine/model/forward.h"
 #include "engine/protocol/error.h"
 #include "engine/run/decode.h"
@@ -93,6 +95,22 @@ TEST_P(Steps, SpansOfPositionsAreJoinedToTheWhole) {
                 EXPECT_EQ(logits_at(depth, "spans", reference, threads), spans) << depth;
             }
         }
+    }
+}
+
+// Depth repeats the rows that the prompt left, in every block.
+TEST_P(Steps, DepthHoldsThePromptsRows) {
+    Model model(tiny::path(GetParam()));
+    auto arms = model.make_arms({ArmOptions{}}, 64);
+    KvCache& cache = arms[0]->cache;
+    feed(*arms[0], std::span(tiny::prompts(GetParam())[1].tokens).first(3));
+    repeat_prompt(*arms[0], 3, 11);
+    const auto bytes = static_cast<std::size_t>(cache.row_bytes());
+    for (std::int64_t block = 0; block < model.config.n_blocks; ++block) {
+        for (std::int64_t p = 3; p < 14; ++p) {
+            EXPECT_EQ(std::memcmp(cache.row(block, p), cache.row(block, p % 3), bytes), 0) << p;
+        }
+        EXPECT_NE(std::memcmp(cache.row(block, 0), cache.row(block, 1), bytes), 0);
     }
 }
 
