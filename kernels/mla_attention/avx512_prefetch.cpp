@@ -1,6 +1,5 @@
-// As avx512, with the next tile of the cache fetched while the current one is summed up: that pass
-// leaves the memory idle otherwise.
-// Expected: faster at depth, where the cache does not fit; equal when it does.
+// As avx512, with the next tile of the cache fetched into L2 meanwhile, a line per turn of the
+// loops. Expected: faster at depth, where the cache does not fit; equal when it does.
 #include "kernels/mla_attention/tiles_avx512.h"
 
 namespace steady {

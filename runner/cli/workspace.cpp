@@ -128,15 +128,17 @@ Workload load_workload(const std::string& asked) {
     }
     const nlohmann::json json =
         nlohmann::json::parse(read_file(base + ".json"), nullptr, false, true);
-    const auto whole = [&](const char* key) {
-        return !json.contains(key) || json[key].is_number_unsigned();
+    constexpr int kMostPositions = 1 << 20;
+    const auto positions = [&](const char* key) {
+        return !json.contains(key) ||
+               (json[key].is_number_unsigned() && json[key] <= kMostPositions);
     };
     if (!json.is_object() || !json.contains("text") || !json["text"].is_string() ||
-        !whole("prompt_tokens") || !whole("depth")) {
+        !positions("prompt_tokens") || !positions("depth")) {
         throw Error(
-            fmt::format("{}.json: allowed {{\"prompt_tokens\": whole number, \"depth\": "
-                        "whole number, \"text\": string}}",
-                        base));
+            fmt::format("{}.json: allowed {{\"prompt_tokens\": N, \"depth\": N, \"text\": "
+                        "string}}, N a whole number up to {}",
+                        base, kMostPositions));
     }
     workload.text = json["text"].get<std::string>();
     workload.prompt_tokens = json.value("prompt_tokens", workload.prompt_tokens);
