@@ -194,8 +194,12 @@ Response App::work(const Request& request, Source* source) {
         Context context{source, *this, {}};
         auto refused = check_scope(copy, *match.route, options, context);
         if (refused && request.method == "POST") ++traffic.refused_writes;
-        response = refused ? std::move(*refused) : call(*match.route, copy, context);
-        if (response.share_ms > 0) remember(copy, response);
+        // While this request waited, another may have brought its answer.
+        auto known = refused ? std::nullopt : recall(copy);
+        response = refused ? std::move(*refused)
+                   : known ? std::move(*known)
+                           : call(*match.route, copy, context);
+        if (!known && response.share_ms > 0) remember(copy, response);
     }
     traffic.count(response.status, std::chrono::duration_cast<std::chrono::microseconds>(
                                        std::chrono::steady_clock::now() - begin));

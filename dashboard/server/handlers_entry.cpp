@@ -58,9 +58,10 @@ Response get_entry(const Request& request, Context& context) {
     const std::optional<std::string> text = context.source->entry(slug);
     if (!text) return error_response(404, "no journal entry '" + slug + "'");
     if (request.format == "json") {
-        return json_response({{"slug", slug}, {"id", id}, {"markdown", *text}});
+        return shared_json({{"slug", slug}, {"id", id}, {"markdown", *text}}, kShareDecided_ms);
     }
     Response response;
+    response.share_ms = kShareDecided_ms;
     response.headers.emplace_back("Cache-Control", "no-store");
     if (request.format == "md") {
         response.type = "text/markdown";

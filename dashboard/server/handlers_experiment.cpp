@@ -1,4 +1,5 @@
 // One experiment: its page's data, its pairs, its events, two of them side by side.
+#include <algorithm>
 #include <charconv>
 #include <climits>
 #include <nlohmann/json.hpp>
@@ -105,6 +106,7 @@ Response get_experiment(const Request& request, Context& context) {
     response.type = "text/markdown";
     response.headers.emplace_back("Cache-Control", "no-store");
     response.body = *text;
+    response.share_ms = kShareDecided_ms;
     return response;
 }
 
@@ -157,10 +159,11 @@ Response get_compare(const Request& request, Context& context) {
     const Fingerprint none;
     const Fingerprint& left = a->attempts.empty() ? none : a->attempts.back().fingerprint;
     const Fingerprint& right = b->attempts.empty() ? none : b->attempts.back().fingerprint;
-    return json_response({{"a", side_json(*a)},
-                          {"b", side_json(*b)},
-                          {"environment", fingerprint_difference(left, right)},
-                          {"unlike", unlike(left, right)}});
+    return shared_json({{"a", side_json(*a)},
+                        {"b", side_json(*b)},
+                        {"environment", fingerprint_difference(left, right)},
+                        {"unlike", unlike(left, right)}},
+                       std::min(share_ms(*a), share_ms(*b)));
 }
 
 }  // namespace steady::web

@@ -46,24 +46,18 @@ auto ask(Body body) {
 }
 
 // An unknown id is an answer here, not a fault.
-std::optional<std::string> resolve(Link& link, const std::string& id) {
-    return ask([&]() -> std::optional<std::string> {
-        try {
-            return link.store.resolve(id);
-        } catch (const DatabaseGone&) {
-            throw;
-        } catch (const Error& error) {
-            if (error.exit_code == kExitUsage) return std::nullopt;
-            throw;
-        }
-    });
+template <typename Body>
+auto known(Body body) -> std::optional<decltype(body())> {
+    try {
+        return ask(body);
+    } catch (const UnknownExperiment&) {
+        return std::nullopt;
+    }
 }
 
 std::optional<Record> record(Link& link, const std::string& id) {
-    const auto name = resolve(link, id);
-    if (!name) return std::nullopt;
     try {
-        return ask([&] { return link.store.load_record(*name); });
+        return known([&] { return link.store.load_record(id); });
     } catch (const Error& error) {  // what is stored cannot be read: our fault, not the reader's
         throw Error(error.what(), kExitInternal);
     }
@@ -140,8 +134,7 @@ MakeSource store_source(const std::string& database_url) {
             return submit(*link, spec, priority);
         };
         source->cancel = [link](const std::string& id) {
-            const auto name = resolve(*link, id);
-            return name ? ask([&] { return link->store.cancel(*name); }) : std::string();
+            return known([&] { return link->store.cancel(id); }).value_or("");
         };
         source->queue_depth = [link] { return read(*link, page::queue_depth); };
         add_machines_and_series(*source, link);

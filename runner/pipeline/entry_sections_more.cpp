@@ -244,15 +244,19 @@ std::string earlier(const Record& record) {
     if (record.earlier.empty()) {
         return out + "None at this question.\n\n";
     }
-    for (const std::string& id : record.earlier) {
-        out += fmt::format("- {}\n", markdown_code(id));
+    constexpr std::size_t kMostListed = 20;  // the newest; more than that nobody reads
+    const std::size_t unlisted =
+        record.earlier.size() > kMostListed ? record.earlier.size() - kMostListed : 0;
+    if (unlisted > 0) out += fmt::format("{} before these:\n\n", unlisted);
+    for (std::size_t i = unlisted; i < record.earlier.size(); ++i) {
+        out += fmt::format("- {}\n", markdown_code(record.earlier[i]));
     }
-    const auto& prior = record.evidence.prior;
-    if (prior) {
-        out += fmt::format("\nTheir evidence counts on: log E of a gain starts at {:.2f}",
+    out += "\n";
+    if (const auto& prior = record.evidence.prior) {
+        out += fmt::format("Their evidence counts on: log E of a gain starts at {:.2f}. ",
                            prior->log_e_accept);
     }
-    return out + ". An idea cannot be tried until it passes by chance.\n\n";
+    return out + "An idea cannot be tried until it passes by chance.\n\n";
 }
 
 std::string repeat(const Record& record) {

@@ -46,6 +46,11 @@ struct RecordConflict : Error {
     explicit RecordConflict(const std::string& what) : Error(what, kExitInternal) {}
 };
 
+// No experiment, or several, stand behind what somebody typed.
+struct UnknownExperiment : Error {
+    explicit UnknownExperiment(const std::string& what) : Error(what) {}
+};
+
 class Connection {
 public:
     explicit Connection(ConnectionOptions options);

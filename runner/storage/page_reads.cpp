@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -156,13 +157,14 @@ void add_kernels(const Profile& profile, std::set<std::string>& seen, std::vecto
 }  // namespace
 
 ListPage list(Transaction& transaction, const ListQuery& query) {
-    static const std::string statement = std::string(sql::kPagePicked) + "select " +
-                                         sql::kPageColumns + sql::kPageTables + sql::kPageOrder;
+    static const std::string statement =
+        std::string("select ") + sql::kPageColumns + sql::kPageTables + sql::kPagePicked;
     ListPage page;
     const std::string words = search_words(query.text);
+    const std::int64_t before = query.before == 0 ? INT64_MAX : query.before;
     for (const auto& row :
          transaction.exec_params(statement, query.verdict, query.state, query.owner, query.metric,
-                                 query.host, words, query.before, query.limit + 1, query.suite)) {
+                                 query.host, words, before, query.limit + 1, query.suite)) {
         page.rows.push_back(list_row(row));
     }
     if (static_cast<int>(page.rows.size()) > query.limit) {
@@ -173,9 +175,8 @@ ListPage list(Transaction& transaction, const ListQuery& query) {
 }
 
 std::vector<ListRow> journal(Transaction& transaction, const std::string& words, int limit) {
-    static const std::string statement = std::string(sql::kPageDecided) + "select " +
-                                         sql::kPageColumns + sql::kPageTables +
-                                         sql::kPageNewestFirst;
+    static const std::string statement =
+        std::string("select ") + sql::kPageColumns + sql::kPageTables + sql::kPageDecided;
     std::vector<ListRow> out;
     for (const auto& row : transaction.exec_params(statement, search_words(words), limit)) {
         out.push_back(list_row(row));

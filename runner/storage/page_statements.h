@@ -18,25 +18,18 @@ inline constexpr const char* kPageTables =
     "left join steady.verdict v using (job_id) left join steady.host h on h.host_id = j.host_id "
     "left join steady.host p on p.host_id = j.pin_host ";
 
-// Which rows, before anything is read out of their documents.
 inline constexpr const char* kPagePicked =
-    "with picked as (select e.exp_id from steady.experiment e join steady.job j using (exp_id) "
-    "left join steady.verdict v using (job_id) left join steady.host h on h.host_id = j.host_id "
-    "left join steady.host p on p.host_id = j.pin_host "
     "where ($1 = '' or v.outcome = $1) and ($2 = '' or j.state::text = $2) "
     "and ($3 = '' or e.owner = $3) and ($4 = '' or v.metric = $4) "
     "and ($5 = '' or coalesce(h.name, p.name) = $5) "
     "and ($6 = '' or e.words @@ to_tsquery('simple', $6)) "
     "and ($9 or e.spec_id not like 'watch-%') "
-    "and ($7 = 0 or e.exp_id < $7) order by e.exp_id desc limit $8) ";
-inline constexpr const char* kPageOrder = "join picked using (exp_id) order by e.exp_id desc";
+    // Said of both tables: the join walks each from there on, not from its newest row.
+    "and e.exp_id < $7 and j.exp_id < $7 order by e.exp_id desc limit $8";
 
 inline constexpr const char* kPageDecided =
-    "with picked as (select e.exp_id from steady.verdict v join steady.job j using (job_id) "
-    "join steady.experiment e using (exp_id) "
-    "where ($1 = '' or e.words @@ to_tsquery('simple', $1)) "
-    "and e.spec_id not like 'watch-%' order by v.at desc limit $2) ";
-inline constexpr const char* kPageNewestFirst = "join picked using (exp_id) order by v.at desc";
+    "where v.at is not null and ($1 = '' or e.words @@ to_tsquery('simple', $1)) "
+    "and e.spec_id not like 'watch-%' order by v.at desc limit $2";
 
 inline constexpr const char* kPageQueue =
     "select e.name, e.owner, e.claim, j.state, h.name, "

@@ -131,6 +131,12 @@ void add_checks(Analysis& analysis, const Spec& spec) {
     if (spec.schedule.aa_pairs == 0) analysis.checks.back().status = "not_measured";
 }
 
+// A question is asked a few times, not by everybody for ever: its workload is replaced in between.
+std::string workload(const char* name, int n) {
+    constexpr int kAsked = 200;
+    return n < kAsked ? name : fmt::format("{}-{}", name, n / kAsked);
+}
+
 // A run of the self-test: A against A, or a planted slow-down. The seed tells runs apart.
 Question selftest(int n) {
     const bool planted = n % 18 == 8;
@@ -139,7 +145,7 @@ Question selftest(int n) {
     out.truth = planted ? -0.0198 : 0;
     out.spec_text = fmt::format(
         R"({{"id":"{}","owner":"steady","hypothesis":{{"claim":"{}","because":"the truth is known here","predict":{{"metric":"decode_tps","change":["-2.5%","+0.5%"]}}}},)"
-        R"("subject":{{"program":"steady-engine","model":"synth-tiny-glm-4.7-flash-s1.gguf","workload":"prose","threads":2}},)"
+        R"("subject":{{"program":"steady-engine","model":"synth-tiny-glm-4.7-flash-s1.gguf","workload":"{}","threads":2}},)"
         R"("arms":{{"A":{{}},"B":{}}},"expect_diff":[{}],)"
         R"("gates":[{{"id":"tokens","level":"correctness","role":"guard","need":{{"top1_agree":">=1"}}}},)"
         R"({{"id":"decode","level":"model","role":"decides","metric":"decode_tps","worth":"1%"}}],)"
@@ -147,7 +153,7 @@ Question selftest(int n) {
         out.id,
         planted ? "Burning 2 percent of each token makes decode slower"
                 : "The same engine against itself is faster",
-        planted ? R"({"engine_flags":{"burn":"2%"}})" : "{}",
+        workload("prose", n), planted ? R"({"engine_flags":{"burn":"2%"}})" : "{}",
         planted ? R"("engine_flags.burn")" : "", n);
     return out;
 }
@@ -168,7 +174,7 @@ Question question(int n, std::mt19937_64& random) {
             : "";
     out.spec_text = fmt::format(
         R"({{"id":"{}","owner":"{}","hypothesis":{{"claim":"{}","because":"{}","predict":{{"metric":"decode_tps","change":["+1%","+5%"]}}}},)"
-        R"("subject":{{"program":"steady-engine","model":"{}","workload":"prose-512","threads":2}},)"
+        R"("subject":{{"program":"steady-engine","model":"{}","workload":"{}","threads":2}},)"
         R"("arms":{{"A":{{"kernels":{{"{}":"{}"}}}},"B":{{"kernels":{{"{}":"{}"}}}}}},"expect_diff":["kernels.{}"],)"
         R"("gates":[{{"id":"tokens","level":"correctness","role":"guard","need":{{"top1_agree":">=0.999","kl":"<=1e-4"}}}},)"
         R"({{"id":"alone","level":"micro","role":"advice","metric":"op_ns","op":"{}"}},{})"
@@ -177,8 +183,8 @@ Question question(int n, std::mt19937_64& random) {
         R"({{"id":"memory","level":"model","role":"guard","metric":"rss_bytes","margin":"2%"}}],)"
         R"("retry_if":"the expert width or the cache size changes"}})",
         out.id, kOwners[static_cast<std::size_t>(n * 7 / 3) % kOwners.size()], idea.claim,
-        idea.because, kModels[static_cast<std::size_t>(n / 5) % kModels.size()], idea.op, idea.a,
-        idea.op, idea.b, idea.op, idea.op, block);
+        idea.because, kModels[static_cast<std::size_t>(n / 5) % kModels.size()],
+        workload("prose-512", n), idea.op, idea.a, idea.op, idea.b, idea.op, idea.op, block);
     return out;
 }
 

@@ -99,6 +99,9 @@ inline constexpr const char* kAttempts =
     "from steady.attempt a join steady.host h using (host_id) where a.job_id = $1 order by epoch";
 inline constexpr const char* kEvidence =
     "select body from steady.evidence where job_id = $1 and kind = $2 order by epoch desc limit 1";
+inline constexpr const char* kEvidenceOfAllKinds =
+    "select distinct on (kind) kind, body from steady.evidence where job_id = $1 "
+    "order by kind, epoch desc";
 inline constexpr const char* kPairs =
     "select gate, kind, pair_no, try, coins::text, discarded, done_at is not null from steady.pair "
     "where job_id = $1 and ($2 or done_at is not null) "

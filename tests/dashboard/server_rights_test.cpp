@@ -207,5 +207,43 @@ TEST(Rights, WideBindWithoutTokenIsRefusedByServe) {
     EXPECT_THROW(Dashboard(options, fake_source()), std::exception);
 }
 
+// A crowd that asks before the first answer is there costs the database one question too.
+TEST(Sharing, WhoWaitedGetsTheAnswerThatAnotherBrought) {
+    App app;
+    const auto source = fake_source()();
+    int asked = 0;
+    source->list = [&asked, list = source->list](const page::ListQuery& query) {
+        ++asked;
+        return list(query);
+    };
+    Request first, second;
+    for (Request* request : {&first, &second}) {
+        request->method = "GET";
+        request->target = "/index.json";
+        request->headers["host"] = "127.0.0.1:8080";
+        ASSERT_FALSE(app.quick(*request));
+    }
+    const Response answer = app.work(first, source.get());
+    EXPECT_EQ(app.work(second, source.get()).body, answer.body);
+    EXPECT_EQ(asked, 1);
+}
+
+// Reads that need a token are nobody else's.
+TEST(Sharing, NothingIsSharedWhereReadsNeedAToken) {
+    App app;
+    app.options.reads_need_token = true;
+    const auto source = fake_source()();
+    Request request;
+    request.method = "GET";
+    request.target = "/index.json";
+    request.headers["host"] = "127.0.0.1:8080";
+    request.headers["authorization"] = "Bearer read-token";
+    ASSERT_FALSE(app.quick(request));
+    EXPECT_EQ(app.work(request, source.get()).status, 200);
+    request.headers.erase("authorization");
+    EXPECT_FALSE(app.quick(request));
+    EXPECT_EQ(app.work(request, source.get()).status, 401);
+}
+
 }  // namespace
 }  // namespace steady::web

@@ -122,6 +122,16 @@ TEST(EntryRender, ARefusalOfALargePredictionNamesTheWayOut) {
     EXPECT_EQ(render(refused).find("The prediction begins at"), std::string::npos);
 }
 
+TEST(EntryRender, OfManyAttemptsTheNewestAreListed) {
+    Record record = accepted_record();
+    record.earlier.clear();
+    for (int i = 1; i <= 50; ++i) record.earlier.push_back("tried-" + std::to_string(i));
+    const std::string text = render(record);
+    EXPECT_NE(text.find("30 before these:\n\n- `tried-31`"), std::string::npos);
+    EXPECT_NE(text.find("- `tried-50`\n\n"), std::string::npos);
+    EXPECT_EQ(text.find("`tried-30`"), std::string::npos);
+}
+
 TEST(EntryRender, TablesHaveAsManyCellsAsTheirHead) {
     Record record = hostile_record("canary");
     record.evidence.profile->arms["B"][0].variant = "a|b\\|c";

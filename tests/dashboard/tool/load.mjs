@@ -53,11 +53,16 @@ async function measure(name, path) {
 }
 
 const json = async (path) => (await fetch(address + path)).json();
-const first = await json('/experiments.json?limit=200&verdict=accept');
-ids = first.rows.map((row) => row.id);
-const slugs = first.rows.map((row) => `${row.decided_at.slice(0, 10)}-${row.id}`);
+let rows = [];
+for (let before = 0, page = 0; page < 20 && (page === 0 || before > 0); page += 1) {
+  const list = await json(`/experiments.json?limit=200&verdict=accept&before=${before}`);
+  rows = rows.concat(list.rows);
+  before = list.next;
+}
+ids = rows.map((row) => row.id);
+const slugs = rows.map((row) => `${row.decided_at.slice(0, 10)}-${row.id}`);
 const series = (await json('/s.json')).rows.map((row) => row.name);
-const newest = first.rows[0].cursor;
+const newest = rows[0].cursor;
 const id = () => ids[(turn += 1) % ids.length];
 const page = () => newest - (((turn += 1) * 7919) % newest);
 const words = ['softmax', 'experts fused', 'rms', 'hoist', 'router', 'swiglu', 'q6', 'polynomial'];
