@@ -84,11 +84,12 @@ void mark_unusable(const Spec& spec, Pair& pair) {
     if (quality.only_b && !prefixed) pair.discarded.insert(0, "B: ");
 }
 
-// Measures one pair and stores it. A child that failed leaves a pair discarded with its reason.
-void measure(Experiment& experiment, Pair pair) {
+// Measures one pair and stores it; false when it was stopped meanwhile. A child that failed leaves
+// a pair discarded with its reason.
+bool measure(Experiment& experiment, Pair pair) {
     const MeasureRequest request = request_for(experiment, std::move(pair));
     Measured measured = experiment.executor->measure(request);
-    if (measured.outcome == "cancelled") return;
+    if (measured.outcome == "cancelled") return false;
     if (measured.outcome != "ok") {
         measured.pair = request.pair;
         measured.pair.discarded = measured.detail.empty()
@@ -99,6 +100,7 @@ void measure(Experiment& experiment, Pair pair) {
     mark_unusable(*experiment.spec, measured.pair);
     experiment.sink->put_pair(measured.pair);
     experiment.pairs.push_back(std::move(measured.pair));
+    return true;
 }
 
 // Where the time went, once both arms are known to run at level model.
@@ -137,11 +139,10 @@ ExperimentResult run_experiment(Experiment& experiment) {
     while (!result.analysis.stop) {
         std::optional<Pair> pair = next_pair(input, result.analysis);
         if (!pair) break;
-        if (experiment.cancelled && experiment.cancelled()) {
+        if ((experiment.cancelled && experiment.cancelled()) || !measure(experiment, *pair)) {
             result.ended = Ended::cancelled;
             return result;
         }
-        measure(experiment, *pair);
         input = judge_input(experiment);
         result.analysis = judge(input);
         if (experiment.progress) experiment.progress(result.analysis, experiment.pairs.back());

@@ -153,8 +153,8 @@ Response get_compare(const Request& request, Context& context) {
     const std::string& both = request.params.at("pair");
     const std::size_t dots = both.find("...");
     if (dots == std::string::npos) throw Error("allowed: /compare/A...B with two ids");
-    const auto a = context.source->record(both.substr(0, dots));
-    const auto b = context.source->record(both.substr(dots + 3));
+    const auto a = context.source->outline(both.substr(0, dots));
+    const auto b = context.source->outline(both.substr(dots + 3));
     if (!a || !b) return error_response(404, "no such experiment on one side of the comparison");
     const Fingerprint none;
     const Fingerprint& left = a->attempts.empty() ? none : a->attempts.back().fingerprint;

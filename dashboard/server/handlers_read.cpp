@@ -131,7 +131,9 @@ Response get_kernels(const Request&, Context& context) {
                         {"accepted_by", row.accepted_by},
                         {"calls_per_token", row.calls_per_token},
                         {"ns_per_token", row.ns_per_token},
-                        {"bytes_per_token", row.bytes_per_token}});
+                        {"bytes_per_token", row.bytes_per_token},
+                        {"shapes", row.shapes},
+                        {"read_gb_per_s", row.read_gb_per_s}});
     }
     return shared_json({{"rows", std::move(rows)}}, kShareSummaries_ms);
 }

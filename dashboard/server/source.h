@@ -43,6 +43,7 @@ struct Triage {
 struct Source {
     std::function<page::ListPage(const page::ListQuery&)> list;
     std::function<std::optional<Record>(const std::string& id)> record;  // id or unique prefix
+    std::function<std::optional<Record>(const std::string& id)> outline;  // without its pairs
     std::function<std::vector<page::QueueRow>()> queue;
     std::function<std::vector<page::HostDetail>()> hosts;
     std::function<std::vector<page::KernelRow>()> kernels;

@@ -55,9 +55,9 @@ auto known(Body body) -> std::optional<decltype(body())> {
     }
 }
 
-std::optional<Record> record(Link& link, const std::string& id) {
+std::optional<Record> record(Link& link, const std::string& id, bool with_pairs) {
     try {
-        return known([&] { return link.store.load_record(id); });
+        return known([&] { return link.store.load_record(id, with_pairs); });
     } catch (const Error& error) {  // what is stored cannot be read: our fault, not the reader's
         throw Error(error.what(), kExitInternal);
     }
@@ -66,7 +66,7 @@ std::optional<Record> record(Link& link, const std::string& id) {
 // Slugs are <day>-<id>; the entry is rendered from the record, so it cannot differ from it.
 std::optional<std::string> entry(Link& link, const std::string& slug) {
     if (slug.size() < 12) return std::nullopt;
-    const auto found = record(link, slug.substr(11));
+    const auto found = record(link, slug.substr(11), true);
     if (!found || !found->analysis) return std::nullopt;
     return render(*found);
 }
@@ -113,7 +113,8 @@ MakeSource store_source(const std::string& database_url) {
         source->list = [link](const page::ListQuery& query) {
             return read(*link, [&](Transaction& t) { return page::list(t, query); });
         };
-        source->record = [link](const std::string& id) { return record(*link, id); };
+        source->record = [link](const std::string& id) { return record(*link, id, true); };
+        source->outline = [link](const std::string& id) { return record(*link, id, false); };
         source->queue = [link] {
             return read(*link, [](Transaction& t) { return page::queue(t, 500); });
         };

@@ -140,6 +140,8 @@ struct ProfileReply {
     std::map<std::string, std::vector<ProfileRow>> arms;
     std::map<std::string, double> launches_per_token;
     std::map<std::string, double> barrier_ns_per_token;
+    // What all threads together read from memory in the same minute; 0: not measured.
+    double read_gb_per_s = 0;
 };
 
 struct QuitRequest {

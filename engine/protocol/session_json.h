@@ -135,6 +135,7 @@ void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, Profi
     visit("arms", s.arms, true);
     visit("launches_per_token", s.launches_per_token, true);
     visit("barrier_ns_per_token", s.barrier_ns_per_token, true);
+    visit("read_gb_per_s", s.read_gb_per_s, false);
 }
 template <class S, class V>
 void fields(S& s, V visit) requires(std::is_same_v<std::remove_const_t<S>, QuitRequest> ||

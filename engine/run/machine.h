@@ -24,6 +24,9 @@ private:
     std::size_t size_ = 0;
 };
 
+// For read_bytes_per_s: more than caches hold.
+constexpr std::int64_t kReadProbeBytes = std::int64_t{1} << 29;
+
 // Bytes per second at which the pool's threads read `memory`, best of `passes` whole passes.
 double read_bytes_per_s(ThreadPool& pool, std::span<const std::byte> memory, int passes);
 

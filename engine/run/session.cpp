@@ -14,6 +14,7 @@
 #include "engine/build_info.h"
 #include "engine/protocol/session_json.h"
 #include "engine/run/duet.h"
+#include "engine/run/machine.h"
 #include "engine/run/model.h"
 #include "engine/run/profile.h"
 
@@ -91,6 +92,11 @@ ProfileReply profile_arms(Session& session, const ProfileRequest& request) {
     const auto tokens =
         forced_tokens(session.model->file, request.text, n, session.model->config.n_vocab);
     ProfileReply reply;
+    {
+        const PageBuffer memory(kReadProbeBytes);
+        reply.read_gb_per_s = read_bytes_per_s(session.a().pool, memory.bytes(), 3) / 1e9;
+        session.a().pool.park();
+    }
     for (const auto& [name, arm] : {std::pair{"A", &session.a()}, {"B", &session.b()}}) {
         const Profile profile = profile_decode(*arm, tokens, request.prompt_tokens, request.depth);
         arm->pool.park();

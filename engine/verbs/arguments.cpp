@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "engine/build_info.h"
 #include "engine/protocol/error.h"
 #include "kernels/base/registry.h"
 
@@ -52,7 +53,7 @@ std::vector<OptionSpec> all_options(const Verb& verb) {
 std::string general_help() {
     std::string text =
         "steady-engine: decodes GGUF models of architecture deepseek2 on the CPU.\n\n"
-        "  steady-engine VERB … [--json]      steady-engine VERB --help\n\n";
+        "  steady-engine VERB … [--json]      steady-engine VERB --help      steady-engine --version\n\n";
     for (const Verb& verb : verbs()) {
         text += fmt::format("  {:<12} {:<12} {}\n", verb.name, verb.positionals, verb.summary);
     }
@@ -245,6 +246,10 @@ int run_command(const std::vector<std::string>& words) {
     if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
         fmt::print("{}", general_help());
         return words.empty() ? kExitUsage : kExitOk;
+    }
+    if (words[0] == "--version") {
+        fmt::print("steady-engine {}\n", build_revision());
+        return kExitOk;
     }
     std::vector<std::string_view> names;
     for (const Verb& verb : verbs()) {

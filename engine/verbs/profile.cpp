@@ -62,7 +62,7 @@ int run_profile(const Arguments& arguments) {
     const std::int64_t fed = std::min(depth, kFedOfDepth);
     const Profile profile = n_prompt > 0 ? profile_prompt(arm, first(n_prompt))
                                          : profile_decode(arm, first(fed + n), fed, depth - fed);
-    const PageBuffer buffer(std::int64_t{1} << 29);
+    const PageBuffer buffer(kReadProbeBytes);
     const double read = read_bytes_per_s(arm.pool, buffer.bytes(), 3) / 1e9;
     if (arguments.json()) {
         fmt::print("{}\n", to_json(profile, arm, read).dump());

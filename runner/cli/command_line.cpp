@@ -12,6 +12,7 @@
 #include <numeric>
 
 #include "engine/protocol/error.h"
+#include "runner/edges/revision.h"
 
 namespace steady {
 namespace {
@@ -142,6 +143,10 @@ Parsed parse_command_line(std::span<const Verb> verbs, const std::vector<std::st
         parsed.help = help_text(verbs);
         return parsed;
     }
+    if (argv[0] == "--version") {
+        parsed.help = fmt::format("steady {}\n", steady_revision());
+        return parsed;
+    }
     if (argv[0] == "help") {
         size_t used = 0;
         const std::vector<std::string> rest(argv.begin() + 1, argv.end());
@@ -203,7 +208,8 @@ Parsed parse_command_line(std::span<const Verb> verbs, const std::vector<std::st
 std::string help_text(std::span<const Verb> verbs) {
     std::string text =
         "steady decides whether a change makes a program faster, and remembers every decision.\n\n"
-        "usage: steady VERB [ARGUMENTS] [OPTIONS]\n\n";
+        "usage: steady VERB [ARGUMENTS] [OPTIONS]\n"
+        "       steady --version\n\n";
     size_t width = 0;
     for (const Verb& verb : verbs)
         width = std::max(width, verb.name.size() + verb.words.size() + 1);

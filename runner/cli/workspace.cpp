@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <set>
 #include <sstream>
 
 #include "engine/protocol/error.h"
@@ -84,6 +85,40 @@ std::string synthesise(const std::string& name, const std::smatch& parts,
     return path;
 }
 
+std::vector<std::string> workload_names(const std::string& folder) {
+    std::error_code none;
+    std::set<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder, none)) {
+        names.insert(entry.path().stem().string());
+    }
+    return {names.begin(), names.end()};
+}
+
+Workload decode_workload(const std::string& text, const std::string& file) {
+    constexpr int kMostPositions = 1 << 20;
+    const auto refuse = [&](const std::string& found) {
+        throw Error(
+            fmt::format("{}: found {}; allowed {{\"text\": string, \"prompt_tokens\": N, "
+                        "\"depth\": N}}, N a whole number up to {}",
+                        file, found, kMostPositions));
+    };
+    const nlohmann::json json = nlohmann::json::parse(text, nullptr, false, true);
+    if (!json.is_object()) refuse("no JSON object");
+    for (const auto& [key, value] : json.items()) {
+        const bool number = value.is_number_unsigned() && value <= kMostPositions;
+        const bool known = key == "text"            ? value.is_string()
+                           : key == "prompt_tokens" ? number && value > 0
+                           : key == "depth"         ? number
+                                                    : false;
+        if (!known) refuse(fmt::format("\"{}\": {}", key, value.dump().substr(0, 60)));
+    }
+    if (!json.contains("text")) refuse("no \"text\"");
+    Workload workload{.text = json["text"].get<std::string>()};
+    workload.prompt_tokens = json.value("prompt_tokens", workload.prompt_tokens);
+    workload.depth = json.value("depth", workload.depth);
+    return workload;
+}
+
 }  // namespace
 
 std::string project_root() {
@@ -116,34 +151,15 @@ Spec decode_spec(const nlohmann::json& document) {
 Workload load_workload(const std::string& asked) {
     const std::string name = asked.empty() ? "prose" : asked;
     check_name(name, "workload");
-    const std::string base = project_root() + "/experiments/workloads/" + name;
-    Workload workload;
-    if (fs::exists(base + ".txt")) {
-        workload.text = read_file(base + ".txt");
-        return workload;
-    }
+    const std::string folder = project_root() + "/experiments/workloads";
+    const std::string base = folder + "/" + name;
+    if (fs::exists(base + ".txt")) return {.text = read_file(base + ".txt")};
     if (!fs::exists(base + ".json")) {
         throw Error(
-            fmt::format("subject.workload \"{}\": neither {}.json nor .txt exists", name, base));
+            fmt::format("subject.workload \"{}\": neither {}.json nor .txt exists; there are {}",
+                        name, base, fmt::join(workload_names(folder), ", ")));
     }
-    const nlohmann::json json =
-        nlohmann::json::parse(read_file(base + ".json"), nullptr, false, true);
-    constexpr int kMostPositions = 1 << 20;
-    const auto positions = [&](const char* key) {
-        return !json.contains(key) ||
-               (json[key].is_number_unsigned() && json[key] <= kMostPositions);
-    };
-    if (!json.is_object() || !json.contains("text") || !json["text"].is_string() ||
-        !positions("prompt_tokens") || !positions("depth")) {
-        throw Error(
-            fmt::format("{}.json: allowed {{\"prompt_tokens\": N, \"depth\": N, \"text\": "
-                        "string}}, N a whole number up to {}",
-                        base, kMostPositions));
-    }
-    workload.text = json["text"].get<std::string>();
-    workload.prompt_tokens = json.value("prompt_tokens", workload.prompt_tokens);
-    workload.depth = json.value("depth", workload.depth);
-    return workload;
+    return decode_workload(read_file(base + ".json"), base + ".json");
 }
 
 std::string resolve_model(const std::string& name, const Arguments& arguments) {

@@ -169,6 +169,10 @@ std::string profile(const Record& record) {
         out +=
             fmt::format(" Waiting at barriers per token: A {}, B {}.", barrier("A"), barrier("B"));
     }
+    if (reply.read_gb_per_s > 0) {
+        out += fmt::format(" This machine read {:.1f} GB/s from memory just before.",
+                           reply.read_gb_per_s);
+    }
     return out +
            " In the column “time”, negative is less time. One profile of each arm, taken apart "
            "from the timed pairs: it explains, it does not decide.\n\n";

@@ -114,15 +114,25 @@ std::vector<HostNoise> noise(Transaction& transaction, std::int64_t host) {
 }
 
 std::string reason_of(const json& applied, const std::string& arm, const std::string& op) {
-    const json::json_pointer path("/" + arm + "/kernels/" + op + "/reason");
+    const json::json_pointer path("/arms/" + arm + "/kernels/" + op + "/reason");
     if (!applied.is_object() || !applied.contains(path)) return {};
     const json& reason = applied.at(path);
     return reason.is_string() ? reason.get<std::string>() : "";
 }
 
+std::vector<std::string> shapes_of(const json& applied, const std::string& op) {
+    const json::json_pointer path("/op_shapes/" + op);
+    std::vector<std::string> shapes;
+    if (!applied.is_object() || !applied.contains(path)) return shapes;
+    for (const json& shape : applied.at(path)) {
+        if (shape.is_string()) shapes.push_back(shape.get<std::string>());
+    }
+    return shapes;
+}
+
 struct Profile {
     std::string experiment, at, host, model;
-    json arms, applied;
+    json body, applied;
 };
 
 // Times on one model say nothing about another.
@@ -132,8 +142,9 @@ std::string key_of(const KernelRow& kernel) {
 
 // Adds what this profile measured and no newer one did.
 void add_kernels(const Profile& profile, std::set<std::string>& seen, std::vector<KernelRow>& out) {
-    if (!profile.arms.is_object()) return;
-    for (const auto& [arm, rows] : profile.arms.items()) {
+    const json arms = profile.body.is_object() ? profile.body.value("arms", json()) : json();
+    if (!arms.is_object()) return;
+    for (const auto& [arm, rows] : arms.items()) {
         if (!rows.is_array()) continue;
         for (const json& row : rows) {
             KernelRow kernel;
@@ -146,6 +157,8 @@ void add_kernels(const Profile& profile, std::set<std::string>& seen, std::vecto
             kernel.host = profile.host;
             kernel.arm = arm;
             kernel.reason = reason_of(profile.applied, arm, kernel.op);
+            kernel.shapes = shapes_of(profile.applied, kernel.op);
+            kernel.read_gb_per_s = member(profile.body, "read_gb_per_s").value_or(0);
             kernel.calls_per_token = member(row, "calls_per_token").value_or(0);
             kernel.ns_per_token = member(row, "ns_per_token").value_or(0);
             kernel.bytes_per_token = member(row, "bytes_per_token").value_or(0);

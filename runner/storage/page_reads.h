@@ -62,7 +62,9 @@ struct HostDetail {
 // One row of a stored profile. champion_of: the accepted experiment whose candidate it was.
 struct KernelRow {
     std::string op, variant, model, experiment, arm, at, host, reason, accepted_by;
+    std::vector<std::string> shapes;  // that this model gives the op
     double calls_per_token = 0, ns_per_token = 0, bytes_per_token = 0;
+    double read_gb_per_s = 0;  // of the machine, in the same profile; 0: not measured
 };
 
 struct OwnerRow {

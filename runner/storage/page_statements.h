@@ -65,8 +65,8 @@ inline constexpr const char* kPageNoiseValues =
     "and mode = $3 order by at desc limit 100";
 
 inline constexpr const char* kPageProfiles =
-    "select e.name, " STEADY_ISO("b.at") ", h.name, e.model, b.body -> 'arms', "
-    "(select a.body -> 'arms' from steady.evidence a where a.job_id = b.job_id "
+    "select e.name, " STEADY_ISO("b.at") ", h.name, e.model, b.body, "
+    "(select a.body from steady.evidence a where a.job_id = b.job_id "
     "and a.kind = 'applied' order by a.epoch desc limit 1) "
     "from steady.evidence b join steady.job j using (job_id) join steady.experiment e using (exp_id) "
     "left join steady.host h on h.host_id = j.pin_host "

@@ -119,7 +119,7 @@ public:
     std::string resolve(const std::string& reference);
     // Ids of all experiments that asked this spec's question, oldest first.
     std::vector<std::string> attempts_at(const Spec& spec);
-    Record load_record(const std::string& reference);
+    Record load_record(const std::string& reference, bool with_pairs = true);
     // Every planned pair with its values where sealed: what a resuming worker still has to do.
     std::vector<Pair> load_pairs(std::int64_t job, bool with_open = true);
     std::optional<std::string> load_evidence(std::int64_t job, const std::string& kind);

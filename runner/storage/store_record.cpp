@@ -171,14 +171,14 @@ std::vector<std::string> Store::attempts_at(const Spec& spec) {
     return ids;
 }
 
-Record Store::load_record(const std::string& reference) {
+Record Store::load_record(const std::string& reference, bool with_pairs) {
     Record record;
     connection_.transact([&](Transaction& transaction) {
         record = {};
         read_head(transaction, resolve_in(transaction, reference), record);
         read_attempts(transaction, record);
         read_earlier(transaction, record);
-        record.pairs = read_pairs(transaction, record.job, false);
+        if (with_pairs) record.pairs = read_pairs(transaction, record.job, false);
         read_evidence(transaction, record);
     });
     record.spec = parse_stored(record.spec_text, record.id);

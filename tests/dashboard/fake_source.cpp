@@ -19,6 +19,7 @@ MakeSource fake_source() {
         source->record = [](const std::string& id) {
             return id == "gone" ? std::nullopt : std::optional(accepted_record());
         };
+        source->outline = source->record;
         source->queue = [] { return std::vector<page::QueueRow>{}; };
         source->hosts = [] { return std::vector<page::HostDetail>{}; };
         source->kernels = [] { return std::vector<page::KernelRow>{}; };

@@ -135,6 +135,21 @@ TEST(Experiment, CancelledBetweenPairsKeepsWhatWasMeasured) {
     EXPECT_EQ(done.sink.pairs.size(), 4u);
 }
 
+// In the midst of the very first pair, nothing is there to report on.
+TEST(Experiment, CancelledWithinAPairEndsThere) {
+    for (const int sealed : {0, 3}) {
+        FakeWorld world{.effect = 0};
+        world.failure = [&](int call) { return call == sealed ? "cancelled" : ""; };
+        int reported = 0;
+        const Outcome done = run(small_experiment(), world, [&](Experiment& experiment) {
+            experiment.progress = [&](const Analysis&, const Pair&) { ++reported; };
+        });
+        EXPECT_EQ(done.result.ended, Ended::cancelled);
+        EXPECT_EQ(done.sink.pairs.size(), static_cast<std::size_t>(sealed));
+        EXPECT_EQ(reported, sealed);
+    }
+}
+
 TEST(Experiment, CrashesAreRecordedAndDoNotDecideByThemselves) {
     FakeWorld world{.effect = 0.05, .token_sd = 0.002, .spike_share = 0};
     world.failure = [](int call) { return call == 3 ? "crash" : ""; };

@@ -20,6 +20,10 @@ function grouped(rows, field) {
 const bandwidth = (row) =>
   row.ns_per_token > 0 && row.bytes_per_token > 0 ? row.bytes_per_token / row.ns_per_token : null;
 
+// Of the machine's read speed, where the same profile measured it.
+const ofRead = (row) =>
+  row.read_gb_per_s > 0 && bandwidth(row) !== null ? bandwidth(row) / row.read_gb_per_s : null;
+
 // Rows of one op stand together, the op that takes longest first; its name stands before its best.
 // A default that was replaced is no champion any more, whatever its profile said then.
 function flat(rows) {
@@ -40,15 +44,30 @@ function flat(rows) {
 
 function meter(row, most) {
   const inner = h('span', { class: 'arm-b' });
-  inner.style.width = `${(100 * bandwidth(row)) / most}%`;
+  inner.style.width = `${Math.min(100, 100 * (ofRead(row) ?? bandwidth(row) / most))}%`;
   return h('span', { class: 'meter', 'aria-hidden': 'true' }, inner);
+}
+
+function shapes(list) {
+  if (!list?.length) return null;
+  const words = list.length === 1 ? 'one shape' : `${count(list.length)} shapes`;
+  return h(
+    'details',
+    { class: 'small dim' },
+    h('summary', null, words),
+    list.map((shape) => h('div', { class: 'nowrap' }, h('code', null, shape))),
+  );
 }
 
 function kernelTable(rows) {
   const most = Math.max(0, ...rows.map((row) => bandwidth(row) ?? 0));
   return table(
     [
-      { head: 'Op', cell: (row) => (row.first ? h('strong', null, h('code', null, row.op)) : '') },
+      {
+        head: 'Op',
+        cell: (row) =>
+          row.first ? [h('strong', null, h('code', null, row.op)), shapes(row.shapes)] : '',
+      },
       {
         head: 'Variant',
         cell: (row) => [
@@ -73,6 +92,11 @@ function kernelTable(rows) {
         head: 'GB/s',
         number: true,
         cell: (row) => (bandwidth(row) === null ? '–' : bandwidth(row).toFixed(1)),
+      },
+      {
+        head: 'Of read',
+        number: true,
+        cell: (row) => (ofRead(row) === null ? '–' : `${(100 * ofRead(row)).toFixed(0)} %`),
       },
       { head: '', cell: (row) => (bandwidth(row) === null ? '' : meter(row, most)) },
       {
@@ -109,7 +133,8 @@ export default {
         'p',
         { class: 'dim' },
         'Latest profile of each variant inside the model, model by model. A profile explains; what ' +
-          'was accepted, an experiment decided. Bars: share of the fastest read seen here.',
+          'was accepted, an experiment decided. Bars: share of what the machine reads from memory, ' +
+          'as the same profile measured it; of the fastest op where none did.',
       ),
       data.rows.length
         ? grouped(data.rows, 'model')
