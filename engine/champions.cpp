@@ -11,6 +11,8 @@ constexpr Champion kChampions[] = {
     {"moe", "unfused", ""},
     {"mla", "absorbed", "2026-11-21-seed-absorbed-keys-e0a25161"},
     {"norm", "apart", ""},
+    {"q4_0_matvec", "avx512_vnni_rows16_q16_pair_prefetch",
+     "2026-11-22-champion-dense-pair-a9cccb63"},
     {"q4_0_matvec", "avx512_vnni_rows16_q16_prefetch", "2026-11-21-seed-micro-winner-d44fdd55"},
     {"q4_0_matvec", "avx512_vnni_rows16_q16", ""},
     {"q4_0_matvec", "avx512_vnni_rows16", ""},

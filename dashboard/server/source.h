@@ -42,7 +42,7 @@ struct Triage {
 
 struct Source {
     std::function<page::ListPage(const page::ListQuery&)> list;
-    std::function<std::optional<Record>(const std::string& id)> record;  // id or unique prefix
+    std::function<std::optional<Record>(const std::string& id)> record;   // id or unique prefix
     std::function<std::optional<Record>(const std::string& id)> outline;  // without its pairs
     std::function<std::vector<page::QueueRow>()> queue;
     std::function<std::vector<page::HostDetail>()> hosts;

@@ -53,7 +53,8 @@ std::vector<OptionSpec> all_options(const Verb& verb) {
 std::string general_help() {
     std::string text =
         "steady-engine: decodes GGUF models of architecture deepseek2 on the CPU.\n\n"
-        "  steady-engine VERB … [--json]      steady-engine VERB --help      steady-engine --version\n\n";
+        "  steady-engine VERB … [--json]      steady-engine VERB --help      steady-engine "
+        "--version\n\n";
     for (const Verb& verb : verbs()) {
         text += fmt::format("  {:<12} {:<12} {}\n", verb.name, verb.positionals, verb.summary);
     }
