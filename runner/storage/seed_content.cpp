@@ -240,7 +240,7 @@ Analysis outcome(const Spec& spec, double truth, int n_pairs, std::mt19937_64& r
 
 protocol::ProfileReply profile(const Spec& spec, double truth) {
     protocol::ProfileReply reply;
-    reply.read_gb_per_s = 24.1;
+    reply.read_gb_per_s = 38.4;
     const std::string op = changed_op(spec);
     for (const char* arm : {"A", "B"}) {
         const bool candidate = arm[0] == 'B';
