@@ -5,7 +5,7 @@
 
 namespace steady {
 
-static const Variant<Q4_0Matvec> variant{
-    "avx512_vnni_rows16_pair", q4_0_rows16::pair_options<q4_0_rows16::EightBit<>>()};
+static const Variant<Q4_0Matvec> variant{"avx512_vnni_rows16_pair",
+                                         q4_0_rows16::pair_options<q4_0_rows16::EightBit<>>()};
 
 }  // namespace steady
