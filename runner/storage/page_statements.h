@@ -18,6 +18,7 @@ inline constexpr const char* kPageTables =
     "left join steady.verdict v using (job_id) left join steady.host h on h.host_id = j.host_id "
     "left join steady.host p on p.host_id = j.pin_host ";
 
+// Which rows of those tables, and in what order.
 inline constexpr const char* kPagePicked =
     "where ($1 = '' or v.outcome = $1) and ($2 = '' or j.state::text = $2) "
     "and ($3 = '' or e.owner = $3) and ($4 = '' or v.metric = $4) "

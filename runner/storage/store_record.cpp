@@ -58,6 +58,7 @@ Spec parse_stored(const std::string& canonical, const std::string& id) {
 
 void read_head(Transaction& transaction, const std::string& name, Record& record) {
     const auto found = transaction.exec_params(sql::kRecord, name);
+    if (found.empty()) throw UnknownExperiment{fmt::format("no experiment {}", name)};
     const auto row = found[0];
     record.id = name;
     record.job = row["job_id"].as<std::int64_t>();
