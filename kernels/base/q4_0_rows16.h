@@ -134,6 +134,20 @@ template <class Form>
     return total;
 }
 
+// The same of two groups at once, into y[0] and y[1]: each broadcast of x serves both, and two
+// memory streams run side by side. Every row's sum is made as by dot, in the same order.
+template <class Form>
+[[gnu::always_inline]] inline void dot_pair(const std::byte* rows, const std::byte* others,
+                                            const Activation& x, std::int64_t first,
+                                            std::int64_t n_blocks, __m512* y) {
+    y[0] = y[1] = _mm512_setzero_ps();
+    for (std::int64_t b = 0; b < n_blocks; ++b) {
+        const float factor = Form::factor(x, first + b);
+        y[0] = add_block<Form>(rows + b * kBlockBytes, x, first + b, factor, y[0]);
+        y[1] = add_block<Form>(others + b * kBlockBytes, x, first + b, factor, y[1]);
+    }
+}
+
 KERNEL_TARGET_END
 
 }  // namespace steady::q4_0_rows16

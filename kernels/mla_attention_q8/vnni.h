@@ -28,18 +28,25 @@ KERNEL_TARGET_BEGIN(KERNEL_AVX512_VNNI)
 }
 
 // Adds q[h] · k over blocks [first, first + n_blocks) of 32 columns to kN heads' sums, a lane per
-// position. q is that of the first head; its heads are n_all blocks apart.
-template <int kN, bool kTwoBytes>
+// position. q is that of the first head; its heads are n_all blocks apart. The same bytes of the
+// group kAhead groups on are fetched meanwhile.
+template <int kN, bool kTwoBytes, int kAhead>
 [[gnu::always_inline]] inline void add_scores(const std::byte* group, const Activation& q,
                                               std::int64_t head_block, std::int64_t n_all,
                                               std::int64_t first, std::int64_t n_blocks,
                                               __m512* sums) {
+    const std::int64_t ahead = kAhead * mla_q8::group_bytes(32 * n_all);
     for (std::int64_t b = first; b < first + n_blocks; ++b) {
         __m512i high[kN];
         __m512i low[kN];
         for (int h = 0; h < kN; ++h) high[h] = low[h] = _mm512_setzero_si512();
+#pragma GCC unroll 8  // else the sums are copied around each turn
         for (int j = 0; j < 8; ++j) {
-            const __m512i k = avx512::load(group + 64 * (8 * b + j));
+            const std::byte* at_k = group + 64 * (8 * b + j);
+            if constexpr (kAhead > 0) {
+                _mm_prefetch(reinterpret_cast<const char*>(at_k) + ahead, _MM_HINT_T1);
+            }
+            const __m512i k = avx512::load(at_k);
             for (int h = 0; h < kN; ++h) {
                 const std::int64_t at = 32 * (head_block + h * n_all + b) + 4 * j;
                 high[h] = _mm512_dpbusd_epi32(high[h], k, broadcast4(q.q8 + at));
@@ -62,7 +69,7 @@ template <int kN, bool kTwoBytes>
 }
 
 // Scores of sixteen positions for kN heads, into each head's scratch.
-template <int kN, bool kTwoBytes>
+template <int kN, bool kTwoBytes, int kAhead = 0>
 void score_group(const MlaAttentionQ8::Args& args, std::int64_t head, std::int64_t group_index,
                  std::int64_t padded) {
     const MlaQ8Shape& shape = args.shape;
@@ -73,9 +80,9 @@ void score_group(const MlaAttentionQ8::Args& args, std::int64_t head, std::int64
     __m512 latent[kN];
     __m512 rotary[kN];
     for (int h = 0; h < kN; ++h) latent[h] = rotary[h] = _mm512_setzero_ps();
-    add_scores<kN, kTwoBytes>(group, args.q, head * n_all, n_all, 0, n_latent, latent);
-    add_scores<kN, kTwoBytes>(group, args.q, head * n_all, n_all, n_latent, n_all - n_latent,
-                              rotary);
+    add_scores<kN, kTwoBytes, kAhead>(group, args.q, head * n_all, n_all, 0, n_latent, latent);
+    add_scores<kN, kTwoBytes, kAhead>(group, args.q, head * n_all, n_all, n_latent,
+                                      n_all - n_latent, rotary);
     const __m512 latent_scale = _mm512_mul_ps(_mm512_loadu_ps(scales), _mm512_set1_ps(args.scale));
     const __m512 rotary_scale =
         _mm512_mul_ps(_mm512_loadu_ps(scales + 16), _mm512_set1_ps(args.scale));
@@ -90,16 +97,20 @@ void score_group(const MlaAttentionQ8::Args& args, std::int64_t head, std::int64
     return static_cast<__mmask16>(left >= 16 ? 0xFFFF : (1U << left) - 1);
 }
 
-// Scores become weights e^(s − max), those behind the last position zero; returns their sum.
-inline float softmax(float* p, std::int64_t n) {
+inline float largest_score(const float* p, std::int64_t n) {
     __m512 largest = _mm512_set1_ps(-INFINITY);
     for (std::int64_t t = 0; t < n; t += 16) {
         largest = _mm512_mask_max_ps(largest, lanes(n - t), largest, _mm512_loadu_ps(p + t));
     }
-    const __m512 top = _mm512_set1_ps(_mm512_reduce_max_ps(largest));
+    return _mm512_reduce_max_ps(largest);
+}
+
+// n scores become weights e^(s − top), those behind them in the last sixteen zero; returns their
+// sum.
+inline float exp_scores(float* p, std::int64_t n, float top) {
     __m512 sums = _mm512_setzero_ps();
     for (std::int64_t t = 0; t < n; t += 16) {
-        const __m512 score = _mm512_sub_ps(_mm512_loadu_ps(p + t), top);
+        const __m512 score = _mm512_sub_ps(_mm512_loadu_ps(p + t), _mm512_set1_ps(top));
         const __m512 weight = _mm512_maskz_mov_ps(lanes(n - t), avx512::exp(score));
         sums = _mm512_add_ps(sums, weight);
         _mm512_storeu_ps(p + t, weight);
@@ -157,6 +168,7 @@ void add_span(const SpanWeights* weights, const std::byte* groups, std::int64_t 
         __m512i high[kN];
         __m512i low[kN];
         for (int h = 0; h < kN; ++h) high[h] = low[h] = _mm512_setzero_si512();
+#pragma GCC unroll 8
         for (std::int64_t g = 0; g < n_groups; ++g) {
             const std::byte* at = groups + g * mla_q8::group_bytes(width) + 64 * j;
             const __m512i v =
@@ -176,6 +188,19 @@ void add_span(const SpanWeights* weights, const std::byte* groups, std::int64_t 
     }
 }
 
+// A head's sums over their four g, divided by its weights' total.
+inline void finish_head(const float* sums, float total, std::int64_t kv_rank, float* out) {
+    const __m128 factor = _mm_set1_ps(1.0F / total);
+    for (std::int64_t j = 0; j < kv_rank / 4; ++j) {
+        const __m512 sum = _mm512_loadu_ps(sums + 16 * j);
+        const __m256 half =
+            _mm256_add_ps(_mm512_castps512_ps256(sum), _mm512_extractf32x8_ps(sum, 1));
+        const __m128 four =
+            _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+        _mm_storeu_ps(out + 4 * j, _mm_mul_ps(four, factor));
+    }
+}
+
 // kN neighbouring heads, whose scores are in scratch.
 template <int kN>
 void weighted_sums(const MlaAttentionQ8::Args& args, std::int64_t head, std::int64_t padded) {
@@ -186,7 +211,8 @@ void weighted_sums(const MlaAttentionQ8::Args& args, std::int64_t head, std::int
     SpanWeights weights[kN];
     float totals[kN];
     for (int h = 0; h < kN; ++h) {
-        totals[h] = softmax(args.scratch + (head + h) * padded, shape.n_positions);
+        float* p = args.scratch + (head + h) * padded;
+        totals[h] = exp_scores(p, shape.n_positions, largest_score(p, shape.n_positions));
     }
     for (std::int64_t first = 0; 16 * first < shape.n_positions; first += kSpan) {
         const std::int64_t left = shape.n_positions - 16 * first;
@@ -199,15 +225,8 @@ void weighted_sums(const MlaAttentionQ8::Args& args, std::int64_t head, std::int
         add_span<kN>(weights, groups, width, n_groups, shape.kv_rank, sums);
     }
     for (int h = 0; h < kN; ++h) {
-        const __m128 factor = _mm_set1_ps(1.0F / totals[h]);
-        for (std::int64_t j = 0; j < shape.kv_rank / 4; ++j) {
-            const __m512 sum = _mm512_loadu_ps(sums + h * 4 * shape.kv_rank + 16 * j);
-            const __m256 half =
-                _mm256_add_ps(_mm512_castps512_ps256(sum), _mm512_extractf32x8_ps(sum, 1));
-            const __m128 four =
-                _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
-            _mm_storeu_ps(args.out + (head + h) * shape.kv_rank + 4 * j, _mm_mul_ps(four, factor));
-        }
+        finish_head(sums + h * 4 * shape.kv_rank, totals[h], shape.kv_rank,
+                    args.out + (head + h) * shape.kv_rank);
     }
 }
 

@@ -50,6 +50,25 @@ void run_hidden(const Q4_0Experts::Args& args, Range range) noexcept {
     }
 }
 
+// Gate and up in one pass.
+template <class Form>
+void run_hidden_pair(const Q4_0Experts::Args& args, Range range) noexcept {
+    const std::int64_t n_blocks = args.shape.cols / 32;
+    for (std::int64_t r = range.begin; r < range.end; r += kHiddenBlock) {
+        const std::int64_t row = expert_row(args, r);
+        __m512 gate[2];
+        __m512 up[2];
+        for (int half = 0; half < 2; ++half) {
+            const std::int64_t offset = (row + kRows * half) * n_blocks * 18;
+            __m512 both[2];
+            dot_pair<Form>(args.gate + offset, args.up + offset, args.x, 0, n_blocks, both);
+            gate[half] = both[0];
+            up[half] = both[1];
+        }
+        finish_hidden<Form>(args, r, gate, up);
+    }
+}
+
 template <class Form>
 void run_down(const Q4_0Experts::Args& args, Range range) noexcept {
     const ExpertsShape& shape = args.shape;
@@ -63,6 +82,28 @@ void run_down(const Q4_0Experts::Args& args, Range range) noexcept {
             y = _mm512_fmadd_ps(part, _mm512_set1_ps(args.weights[e]), y);
         }
         _mm512_storeu_ps(args.y + c, y);
+    }
+}
+
+// Two groups of outputs per pass.
+template <class Form>
+void run_down_pair(const Q4_0Experts::Args& args, Range range) noexcept {
+    const ExpertsShape& shape = args.shape;
+    const std::int64_t n_blocks = shape.hidden / 32;
+    const Activation hidden = hidden_activation(args);
+    for (std::int64_t c = range.begin; c < range.end; c += 2 * kRows) {
+        __m512 y[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()};
+        for (std::int64_t e = 0; e < shape.n_used; ++e) {
+            const std::byte* rows = args.down + (args.ids[e] * shape.cols + c) * n_blocks * 18;
+            const __m512 weight = _mm512_set1_ps(args.weights[e]);
+            __m512 part[2];
+            dot_pair<Form>(rows, rows + n_blocks * kBlockBytes, hidden, e * n_blocks, n_blocks,
+                           part);
+            y[0] = _mm512_fmadd_ps(part[0], weight, y[0]);
+            y[1] = _mm512_fmadd_ps(part[1], weight, y[1]);
+        }
+        _mm512_storeu_ps(args.y + c, y[0]);
+        _mm512_storeu_ps(args.y + c + kRows, y[1]);
     }
 }
 

@@ -26,22 +26,15 @@ void matvec(const Q4_0Matvec::Args& args, Range range) noexcept {
     }
 }
 
-// Two groups per pass: each broadcast of x serves both, and two memory streams run side by side.
-// Every row's sum is made as by matvec, in the same order.
+// Two groups per pass.
 template <class Form>
 void matvec_pair(const Q4_0Matvec::Args& args, Range range) noexcept {
     const std::int64_t n_blocks = args.shape.cols / 32;
     for (std::int64_t r = range.begin; r < range.end; r += 2 * kRows) {
-        const std::int64_t first = r / args.shape.rows * n_blocks;
-        const std::byte* upper = args.w + r * n_blocks * 18;
-        const std::byte* lower = upper + n_blocks * kBlockBytes;
-        __m512 y[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()};
-        for (std::int64_t b = 0; b < n_blocks; ++b) {
-            const std::int64_t at = b * kBlockBytes;
-            const float factor = Form::factor(args.x, first + b);
-            y[0] = add_block<Form>(upper + at, args.x, first + b, factor, y[0]);
-            y[1] = add_block<Form>(lower + at, args.x, first + b, factor, y[1]);
-        }
+        const std::byte* rows = args.w + r * n_blocks * 18;
+        __m512 y[2];
+        dot_pair<Form>(rows, rows + n_blocks * kBlockBytes, args.x, r / args.shape.rows * n_blocks,
+                       n_blocks, y);
         _mm512_storeu_ps(args.y + r, y[0]);
         _mm512_storeu_ps(args.y + r + kRows, y[1]);
     }

@@ -124,60 +124,73 @@ template <unsigned kPair>
     return _mm512_add_epi32(even, odd);
 }
 
-template <int kAhead>
-[[gnu::always_inline]] inline __m512 dot(const std::byte* rows, const std::int8_t* q8,
-                                         const float* scale, const std::int32_t* sum,
-                                         std::int64_t n_blocks) {
-    alignas(64) std::uint8_t scales[128];
-    alignas(64) std::uint8_t mins[128];
-    __m512 total = _mm512_setzero_ps();
+// The dot products of kGroups times 16 packed rows with x, one group per register of y.
+template <int kAhead, int kGroups>
+[[gnu::always_inline]] inline void dot(const std::byte* rows, const std::int8_t* q8,
+                                       const float* scale, const std::int32_t* sum,
+                                       std::int64_t n_blocks, __m512* y) {
+    alignas(64) std::uint8_t scales[kGroups][128];
+    alignas(64) std::uint8_t mins[kGroups][128];
+    for (int g = 0; g < kGroups; ++g) y[g] = _mm512_setzero_ps();
     for (std::int64_t b = 0; b < n_blocks; ++b) {
-        const std::byte* block = rows + b * kBlockBytes;
-        decode_scales(block + kPlanes, scales, mins);
-        __m512 scaled = _mm512_setzero_ps();
-        __m512 taken = _mm512_setzero_ps();
+        const std::byte* block[kGroups];
+        __m512 scaled[kGroups];
+        __m512 taken[kGroups];
+        for (int g = 0; g < kGroups; ++g) {
+            block[g] = rows + (g * n_blocks + b) * kBlockBytes;
+            decode_scales(block[g] + kPlanes, scales[g], mins[g]);
+            scaled[g] = taken[g] = _mm512_setzero_ps();
+        }
         for (int s = 0; s < 8; ++s) {
             const std::int64_t at = b * 8 + s;
-            avx512::fetch<kAhead, 6>(block + kQuants + 320 * s);
-            const __m512i q = sub_block(block + kQuants + 320 * s, q8 + at * 32);
-            const __m512i product = _mm512_mullo_epi32(q, widen(scales + 16 * s));
-            scaled =
-                _mm512_fmadd_ps(_mm512_cvtepi32_ps(product), _mm512_set1_ps(scale[at]), scaled);
-            const float x_sum = scale[at] * static_cast<float>(sum[at]);
-            taken = _mm512_fmadd_ps(_mm512_cvtepi32_ps(widen(mins + 16 * s)), _mm512_set1_ps(x_sum),
-                                    taken);
+            const __m512 x_scale = _mm512_set1_ps(scale[at]);
+            const __m512 x_sum = _mm512_set1_ps(scale[at] * static_cast<float>(sum[at]));
+            for (int g = 0; g < kGroups; ++g) {
+                const std::byte* quants = block[g] + kQuants + 320 * s;
+                avx512::fetch<kAhead, 6>(quants);
+                const __m512i product =
+                    _mm512_mullo_epi32(sub_block(quants, q8 + at * 32), widen(scales[g] + 16 * s));
+                scaled[g] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(product), x_scale, scaled[g]);
+                taken[g] =
+                    _mm512_fmadd_ps(_mm512_cvtepi32_ps(widen(mins[g] + 16 * s)), x_sum, taken[g]);
+            }
         }
-        total = _mm512_fmadd_ps(avx512::halves(block), scaled, total);
-        total = _mm512_fnmadd_ps(avx512::halves(block + 32), taken, total);
+        for (int g = 0; g < kGroups; ++g) {
+            y[g] = _mm512_fmadd_ps(avx512::halves(block[g]), scaled[g], y[g]);
+            y[g] = _mm512_fnmadd_ps(avx512::halves(block[g] + 32), taken[g], y[g]);
+        }
     }
-    return total;
 }
 
-template <int kAhead>
+template <int kAhead, int kGroups>
 void run(const Q5_KMatvec::Args& args, Range range) noexcept {
     const MatvecShape& shape = args.shape;
     const std::int64_t n_blocks = shape.cols / 256;
-    for (std::int64_t r = range.begin; r < range.end; r += kRows) {
+    for (std::int64_t r = range.begin; r < range.end; r += kGroups * kRows) {
         const std::int64_t first = r / shape.rows * n_blocks * 8;
-        const __m512 y = dot<kAhead>(args.w + r * n_blocks * 176, args.x.q8 + first * 32,
-                                     args.x.q8_scale + first, args.x.q8_sum + first, n_blocks);
-        _mm512_storeu_ps(args.y + r, y);
+        __m512 y[kGroups];
+        dot<kAhead, kGroups>(args.w + r * n_blocks * 176, args.x.q8 + first * 32,
+                             args.x.q8_scale + first, args.x.q8_sum + first, n_blocks, y);
+        for (int g = 0; g < kGroups; ++g) _mm512_storeu_ps(args.y + r + g * kRows, y[g]);
     }
 }
 
 KERNEL_TARGET_END
 
-template <int kAhead>
+// kAhead: bytes of weights fetched ahead by software, 0 for none. kGroups: groups of sixteen rows
+// per pass.
+template <int kAhead, int kGroups = 1>
 VariantOptions<Q5_KMatvec> options() {
-    return {.needs = cpu::avx512_vnni,
-            .supports = [](const MatvecShape& shape) { return shape.rows % kRows == 0; },
-            .granule = kRows,
-            .input = Input::q8,
-            .layout = "rows16",
-            .pack_rows = kRows,
-            .packed_bytes = packed_bytes,
-            .pack = pack,
-            .run = run<kAhead>};
+    return {
+        .needs = cpu::avx512_vnni,
+        .supports = [](const MatvecShape& shape) { return shape.rows % (kGroups * kRows) == 0; },
+        .granule = kGroups * kRows,
+        .input = Input::q8,
+        .layout = "rows16",
+        .pack_rows = kRows,
+        .packed_bytes = packed_bytes,
+        .pack = pack,
+        .run = run<kAhead, kGroups>};
 }
 
 }  // namespace steady::q5_k_rows16

@@ -100,65 +100,76 @@ KERNEL_TARGET_BEGIN(KERNEL_AVX512_VNNI)
         _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + kScales + 16 * sub)));
 }
 
-// The dot products of 16 packed rows with x.
-template <int kAhead>
-[[gnu::always_inline]] inline __m512 dot(const std::byte* rows, const std::int8_t* q8,
-                                         const float* scale, const std::int32_t* minus_sums,
-                                         std::int64_t n_blocks) {
-    __m512 total = _mm512_setzero_ps();
+// The dot products of kGroups times 16 packed rows with x, one group per register of y.
+template <int kAhead, int kGroups>
+[[gnu::always_inline]] inline void dot(const std::byte* rows, const std::int8_t* q8,
+                                       const float* scale, const std::int32_t* minus_sums,
+                                       std::int64_t n_blocks, __m512* y) {
+    for (int g = 0; g < kGroups; ++g) y[g] = _mm512_setzero_ps();
     for (std::int64_t b = 0; b < n_blocks; ++b) {
-        const std::byte* block = rows + b * kBlockBytes;
-        __m512 sum = _mm512_setzero_ps();
+        const std::byte* block[kGroups];
+        __m512 sum[kGroups];
+        for (int g = 0; g < kGroups; ++g) {
+            block[g] = rows + (g * n_blocks + b) * kBlockBytes;
+            sum[g] = _mm512_setzero_ps();
+        }
         for (int pair = 0; pair < 8; ++pair) {  // two sub-blocks share one scale of x
-            const std::byte* quants = block + kQuants + 384 * pair;
-            avx512::fetch<kAhead, 7>(quants);
             const std::int8_t* x = q8 + b * 256 + pair * 32;
             const std::int32_t* minus = minus_sums + b * 16 + pair * 2;
-            const __m512i first =
-                _mm512_mullo_epi32(sub_block(quants, x, minus[0]), scales_of(block, 2 * pair));
-            const __m512i second = _mm512_mullo_epi32(sub_block(quants + 192, x + 16, minus[1]),
-                                                      scales_of(block, 2 * pair + 1));
-            const __m512 exact = _mm512_cvtepi32_ps(_mm512_add_epi32(first, second));
-            sum = _mm512_fmadd_ps(exact, _mm512_set1_ps(scale[b * 8 + pair]), sum);
+            const __m512 x_scale = _mm512_set1_ps(scale[b * 8 + pair]);
+            for (int g = 0; g < kGroups; ++g) {
+                const std::byte* quants = block[g] + kQuants + 384 * pair;
+                avx512::fetch<kAhead, 7>(quants);
+                const __m512i first = _mm512_mullo_epi32(sub_block(quants, x, minus[0]),
+                                                         scales_of(block[g], 2 * pair));
+                const __m512i second = _mm512_mullo_epi32(sub_block(quants + 192, x + 16, minus[1]),
+                                                          scales_of(block[g], 2 * pair + 1));
+                const __m512 exact = _mm512_cvtepi32_ps(_mm512_add_epi32(first, second));
+                sum[g] = _mm512_fmadd_ps(exact, x_scale, sum[g]);
+            }
         }
-        total = _mm512_fmadd_ps(avx512::halves(block), sum, total);
+        for (int g = 0; g < kGroups; ++g) {
+            y[g] = _mm512_fmadd_ps(avx512::halves(block[g]), sum[g], y[g]);
+        }
     }
-    return total;
 }
 
-template <int kAhead>
+template <int kAhead, int kGroups>
 void run(const Q6_KMatvec::Args& args, Range range) noexcept {
     const MatvecShape& shape = args.shape;
     const std::int64_t n_blocks = shape.cols / 256;
     std::int32_t minus_sums[sums16::kMaxCols / 16] = {};
     std::int64_t prepared = -1;  // the group whose sums are in minus_sums
-    for (std::int64_t r = range.begin; r < range.end; r += kRows) {
+    for (std::int64_t r = range.begin; r < range.end; r += kGroups * kRows) {
         const std::int64_t group = r / shape.rows;
         const std::int8_t* q8 = args.x.q8 + group * shape.cols;
         if (group != prepared) sums16::fill(q8, shape.cols, -32, minus_sums);
         prepared = group;
-        const __m512 y = dot<kAhead>(args.w + r * n_blocks * 210, q8,
-                                     args.x.q8_scale + group * n_blocks * 8, minus_sums, n_blocks);
-        _mm512_storeu_ps(args.y + r, y);
+        __m512 y[kGroups];
+        dot<kAhead, kGroups>(args.w + r * n_blocks * 210, q8,
+                             args.x.q8_scale + group * n_blocks * 8, minus_sums, n_blocks, y);
+        for (int g = 0; g < kGroups; ++g) _mm512_storeu_ps(args.y + r + g * kRows, y[g]);
     }
 }
 
 KERNEL_TARGET_END
 
-template <int kAhead>
+// kAhead: bytes of weights fetched ahead by software, 0 for none. kGroups: groups of sixteen rows
+// per pass.
+template <int kAhead, int kGroups = 1>
 VariantOptions<Q6_KMatvec> options() {
     return {.needs = cpu::avx512_vnni,
             .supports =
                 [](const MatvecShape& shape) {
-                    return shape.rows % kRows == 0 && shape.cols <= sums16::kMaxCols;
+                    return shape.rows % (kGroups * kRows) == 0 && shape.cols <= sums16::kMaxCols;
                 },
-            .granule = kRows,
+            .granule = kGroups * kRows,
             .input = Input::q8,
             .layout = "rows16",
             .pack_rows = kRows,
             .packed_bytes = packed_bytes,
             .pack = pack,
-            .run = run<kAhead>};
+            .run = run<kAhead, kGroups>};
 }
 
 }  // namespace steady::q6_k_rows16

@@ -44,6 +44,7 @@ int verb_token_create(const Arguments& arguments);
 int verb_token_list(const Arguments& arguments);
 int verb_token_revoke(const Arguments& arguments);
 int verb_requeue(const Arguments& arguments);
+int verb_priority(const Arguments& arguments);
 int verb_unpin(const Arguments& arguments);
 int verb_gc(const Arguments& arguments);
 

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -168,6 +170,27 @@ int verb_requeue(const Arguments& arguments) {
     const std::string state = store.requeue(id);
     return print(arguments, {{"id", id}, {"state", state}},
                  fmt::format("{}: {} again; sealed pairs are kept", id, state));
+}
+
+int verb_priority(const Arguments& arguments) {
+    int priority = 0;
+    const std::string& word = arguments.words[1];
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), priority);
+    if (error != std::errc() || end != word.data() + word.size() || std::abs(priority) > 100) {
+        throw Error(fmt::format("{} is not a priority: -100 to 100, higher first", word));
+    }
+    Store store = open_store(arguments);
+    const std::string id = store.resolve(arguments.words[0]);
+    const std::string state = store.load_record(id).state;
+    if (state != "queued") {
+        throw Error(
+            fmt::format("{} is {}: only a waiting job comes earlier or later; `steady "
+                        "queue` shows them",
+                        id, state));
+    }
+    store.set_priority(id, priority);
+    return print(arguments, {{"id", id}, {"priority", priority}},
+                 fmt::format("{}: priority {}; `steady queue` shows the order", id, priority));
 }
 
 int verb_unpin(const Arguments& arguments) {

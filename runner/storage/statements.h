@@ -21,6 +21,8 @@ inline constexpr const char* kCancel =
     "select steady.cancel(job_id) from steady.experiment_row where name = $1";
 inline constexpr const char* kRequeue =
     "select steady.requeue(job_id) from steady.experiment_row where name = $1";
+inline constexpr const char* kSetPriority =
+    "select steady.set_priority(job_id, $2) from steady.experiment_row where name = $1";
 inline constexpr const char* kUnpin =
     "select steady.unpin(job_id) from steady.experiment_row where name = $1";
 inline constexpr const char* kDropSamples =
@@ -71,37 +73,11 @@ inline constexpr const char* kResolvePrefix =
 inline constexpr const char* kResolveNear =
     "select name from steady.experiment where position($1 in name) > 0 order by exp_id desc "
     "limit 5";
-inline constexpr const char* kRecord =
-    "select e.name, j.job_id, e.rerun_no, j.state, j.note, e.spec_text, "
-    "encode(e.question_sha, 'hex') as question, e.seed, "
-    "to_char(e.submitted_at at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"') as submitted, "
-    "to_char(v.at at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"') as decided, "
-    "v.analysis, coalesce((select sum(extract(epoch from coalesce(a.ended, clock_timestamp()) - "
-    "a.began)) from steady.attempt a where a.job_id = j.job_id), 0)::float8 as seconds, "
-    "(select body from steady.journal where job_id = j.job_id and kind = 'path') as path "
-    "from steady.experiment e join steady.job j using (exp_id) "
-    "left join steady.verdict v using (job_id) where e.name = $1";
-// An imported experiment brought its list with it.
-inline constexpr const char* kEarlier =
-    "with origin as (select e.exp_id, e.question_sha, o.body -> 'earlier' as list "
-    "from steady.experiment e join steady.job j using (exp_id) left join steady.evidence o "
-    "on o.job_id = j.job_id and o.kind = 'origin' where e.name = $1) "
-    "select name from (select x.name, x.exp_id as place from steady.experiment x join origin e "
-    "using (question_sha) where x.exp_id < e.exp_id and e.list is null union all "
-    "select t.name, t.place from origin, jsonb_array_elements_text(list) with ordinality "
-    "as t(name, place)) earlier order by place";
+inline constexpr const char* kRecord = "select * from steady.read_record($1)";
 inline constexpr const char* kAttemptsAt =
     "select name from steady.experiment where question_sha = decode($1, 'hex') order by exp_id";
-inline constexpr const char* kAttempts =
-    "select a.epoch, a.worker, h.name, a.fingerprint, "
-    "to_char(a.began at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'), "
-    "to_char(a.ended at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'), a.how "
-    "from steady.attempt a join steady.host h using (host_id) where a.job_id = $1 order by epoch";
 inline constexpr const char* kEvidence =
     "select body from steady.evidence where job_id = $1 and kind = $2 order by epoch desc limit 1";
-inline constexpr const char* kEvidenceOfAllKinds =
-    "select distinct on (kind) kind, body from steady.evidence where job_id = $1 "
-    "order by kind, epoch desc";
 inline constexpr const char* kPairs =
     "select gate, kind, pair_no, try, coins::text, discarded, done_at is not null from steady.pair "
     "where job_id = $1 and ($2 or done_at is not null) "

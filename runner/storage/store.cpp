@@ -169,6 +169,13 @@ std::string Store::requeue(const std::string& id) {
     return state;
 }
 
+void Store::set_priority(const std::string& id, int priority) {
+    const std::string name = resolve(id);
+    connection_.transact([&](Transaction& transaction) {
+        transaction.exec_params1(sql::kSetPriority, name, priority);
+    });
+}
+
 void Store::drain_host(const std::string& name, bool draining) {
     connection_.transact([&](Transaction& transaction) {
         if (transaction.exec_params0(sql::kDrain, name, draining).affected_rows() == 0) {

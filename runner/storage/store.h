@@ -90,6 +90,7 @@ public:
     int reclaim(std::int64_t host, const std::string& worker);
     std::string cancel(const std::string& id);                // the state afterwards
     std::string requeue(const std::string& id);               // failed or cancelled → queued
+    void set_priority(const std::string& id, int priority);   // of a queued job
     void drain_host(const std::string& name, bool draining);  // owner only
     // Sealed pairs stop counting, any host may measure them anew. How many that were. Owner only.
     int unpin(const std::string& id);

@@ -56,13 +56,53 @@ Spec parse_stored(const std::string& canonical, const std::string& id) {
     return std::move(*result.spec);
 }
 
-void read_head(Transaction& transaction, const std::string& name, Record& record) {
+std::vector<Attempt> read_attempts(const nlohmann::json& list) {
+    const auto text = [](const nlohmann::json& value) {
+        return value.is_null() ? "" : value.get<std::string>();
+    };
+    std::vector<Attempt> attempts;
+    for (const nlohmann::json& row : list) {
+        Attempt& attempt = attempts.emplace_back();
+        attempt.epoch = row.at("epoch");
+        attempt.worker = text(row.at("worker"));
+        attempt.host = text(row.at("host"));
+        const nlohmann::json& print = row.at("fingerprint");
+        if (!print.is_null()) attempt.fingerprint = print.get<Fingerprint>();
+        attempt.began = text(row.at("began"));
+        attempt.ended = text(row.at("ended"));
+        attempt.how = text(row.at("how"));
+    }
+    return attempts;
+}
+
+Evidence read_evidence(const nlohmann::json& of_kind) {
+    Evidence evidence;
+    const auto take = [&](const char* kind, auto& member) {
+        const auto found = of_kind.find(kind);
+        if (found != of_kind.end()) {
+            member = found->get<typename std::decay_t<decltype(member)>::value_type>();
+        }
+    };
+    take("prior", evidence.prior);
+    take("applied", evidence.applied);
+    take("correctness", evidence.correctness);
+    take("profile", evidence.profile);
+    const auto failure = of_kind.find("correctness_failure");
+    if (failure != of_kind.end()) evidence.correctness_failure = failure->value("text", "");
+    return evidence;
+}
+
+// Everything but the pairs. False: no experiment has that name.
+bool read_all_but_pairs(Transaction& transaction, const std::string& name, Record& record) {
     const auto found = transaction.exec_params(sql::kRecord, name);
-    if (found.empty()) throw UnknownExperiment{fmt::format("no experiment {}", name)};
+    if (found.empty()) return false;
     const auto row = found[0];
+    const auto json = [&](const char* column) {
+        return nlohmann::json::parse(row[column].c_str());
+    };
     record.id = name;
     record.job = row["job_id"].as<std::int64_t>();
-    record.rerun = row["rerun_no"].as<int>();
+    record.rerun = row["rerun"].as<int>();
     record.state = rows::text(row["state"]);
     record.note = rows::text(row["note"]);
     record.spec_text = rows::text(row["spec_text"]);
@@ -72,33 +112,12 @@ void read_head(Transaction& transaction, const std::string& name, Record& record
     record.decided_at = rows::text(row["decided"]);
     record.seconds = row["seconds"].as<double>();
     record.journal_path = rows::text(row["path"]);
-    if (!row["analysis"].is_null()) {
-        record.analysis = nlohmann::json::parse(row["analysis"].c_str()).get<Analysis>();
-    }
-}
-
-void read_attempts(Transaction& transaction, Record& record) {
-    record.attempts.clear();
-    for (const auto& row : transaction.exec_params(sql::kAttempts, record.job)) {
-        Attempt attempt;
-        attempt.epoch = row[0].as<std::int64_t>();
-        attempt.worker = rows::text(row[1]);
-        attempt.host = rows::text(row[2]);
-        if (!row[3].is_null()) {
-            attempt.fingerprint = nlohmann::json::parse(row[3].c_str()).get<Fingerprint>();
-        }
-        attempt.began = rows::text(row[4]);
-        attempt.ended = rows::text(row[5]);
-        attempt.how = rows::text(row[6]);
-        record.attempts.push_back(std::move(attempt));
-    }
-}
-
-void read_earlier(Transaction& transaction, Record& record) {
-    record.earlier.clear();
-    for (const auto& row : transaction.exec_params(sql::kEarlier, record.id)) {
-        record.earlier.push_back(rows::text(row[0]));
-    }
+    if (!row["analysis"].is_null()) record.analysis = json("analysis").get<Analysis>();
+    record.attempts = read_attempts(json("attempts"));
+    record.evidence = read_evidence(json("evidence"));
+    record.earlier = record.evidence.prior ? record.evidence.prior->attempts  // that count, frozen
+                                           : json("earlier").get<std::vector<std::string>>();
+    return true;
 }
 
 std::vector<Pair> read_pairs(Transaction& transaction, std::int64_t job, bool with_open) {
@@ -125,24 +144,6 @@ std::vector<Pair> read_pairs(Transaction& transaction, std::int64_t job, bool wi
         arm[rows::text(row[5])] = rows::numbers(row[6]);
     }
     return pairs;
-}
-
-void read_evidence(Transaction& transaction, Record& record) {
-    for (const auto& row : transaction.exec_params(sql::kEvidenceOfAllKinds, record.job)) {
-        const std::string kind = rows::text(row[0]);
-        const auto body = [&] { return nlohmann::json::parse(row[1].c_str()); };
-        Evidence& evidence = record.evidence;
-        if (kind == "prior") {
-            evidence.prior = body().get<Prior>();
-            record.earlier = evidence.prior->attempts;  // those that count, frozen
-        }
-        if (kind == "applied") evidence.applied = body().get<protocol::OpenReply>();
-        if (kind == "correctness") evidence.correctness = body().get<protocol::CorrectnessReply>();
-        if (kind == "correctness_failure") {
-            evidence.correctness_failure = body().value("text", "");
-        }
-        if (kind == "profile") evidence.profile = body().get<protocol::ProfileReply>();
-    }
 }
 
 }  // namespace
@@ -176,11 +177,13 @@ Record Store::load_record(const std::string& reference, bool with_pairs) {
     Record record;
     connection_.transact([&](Transaction& transaction) {
         record = {};
-        read_head(transaction, resolve_in(transaction, reference), record);
-        read_attempts(transaction, record);
-        read_earlier(transaction, record);
+        if (!read_all_but_pairs(transaction, reference, record)) {
+            const std::string name = resolve_in(transaction, reference);
+            if (!read_all_but_pairs(transaction, name, record)) {
+                throw UnknownExperiment{fmt::format("no experiment {}", name)};
+            }
+        }
         if (with_pairs) record.pairs = read_pairs(transaction, record.job, false);
-        read_evidence(transaction, record);
     });
     record.spec = parse_stored(record.spec_text, record.id);
     return record;

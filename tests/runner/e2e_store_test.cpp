@@ -86,6 +86,12 @@ TEST_F(StoreVerbs, TokensAreShownOnceAndEnd) {
 TEST_F(StoreVerbs, LeversSayWhatTheyCannotMove) {
     run(here, {"submit", here.experiment("waiting", small_experiment())});
     EXPECT_THAT(here.run({"requeue", "waiting"}).err, HasSubstr("only a failed or cancelled job"));
+    run(here, {"submit", here.experiment("later", small_experiment())});
+    EXPECT_EQ(run(here, {"priority", "later", "7"}).at("priority"), 7);
+    EXPECT_THAT(run(here, {"queue"}).dump(), ::testing::MatchesRegex(".*later-.*waiting-.*"));
+    EXPECT_THAT(here.run({"priority", "later", "101"}).err, HasSubstr("-100 to 100"));
+    run(here, {"cancel", "later"});
+    EXPECT_THAT(here.run({"priority", "later", "1"}).err, HasSubstr("only a waiting job"));
     EXPECT_EQ(run(here, {"unpin", "waiting"}).at("pairs_set_aside"), 0);
     EXPECT_THAT(here.run({"export", "waiting", "x.json"}).err, HasSubstr("is queued"));
     EXPECT_THAT(here.run({"export", "waiting", "else"}).err,

@@ -108,7 +108,11 @@ Answer Queue::finish(std::int64_t id, const std::string& worker, std::int64_t ep
     if (!held(job, worker, epoch)) return kLost;
     if (job.cancel) return {"ST004", ""};
     for (const PairRow& open : job.pairs) {
-        if (open.epoch != 0) continue;
+        const bool other_try =
+            std::any_of(job.pairs.begin(), job.pairs.end(), [&](const PairRow& p) {
+                return p.number == open.number && p.epoch != 0 && !p.discarded;
+            });
+        if (open.epoch != 0 || other_try) continue;
         for (const PairRow& later : job.pairs) {
             if (later.number > open.number && later.epoch != 0) return {"ST005", ""};
         }
@@ -165,14 +169,22 @@ Answer Queue::requeue(std::int64_t id) {
     return {"", job.state};
 }
 
+Answer Queue::set_priority(std::int64_t id, int priority) {
+    JobRow& job = jobs.at(id);
+    if (job.state != "queued") return {"ST005", ""};
+    job.priority = priority;
+    return {"", std::to_string(priority)};
+}
+
 Answer Queue::unpin(std::int64_t id) {
     JobRow& job = jobs.at(id);
     if (job.state == "running" || job.state == "done") return {"ST005", ""};
     int n = 0;
     for (PairRow& pair : job.pairs) {
-        if (pair.epoch == 0 || pair.discarded) continue;
+        if (pair.epoch == 0) continue;
+        n += pair.discarded ? 0 : 1;
         pair.epoch = 0;
-        ++n;
+        pair.discarded = false;
     }
     job.pin = 0;
     return {"", std::to_string(n)};

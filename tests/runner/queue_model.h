@@ -55,6 +55,7 @@ public:
     Answer reclaim(int host, const std::string& worker);
     Answer cancel(std::int64_t job);
     Answer requeue(std::int64_t job);
+    Answer set_priority(std::int64_t job, int priority);
     Answer unpin(std::int64_t job);
 
 private:

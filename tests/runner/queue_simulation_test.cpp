@@ -260,7 +260,14 @@ private:
     void by_person() {
         const std::int64_t job = any_job();
         if (job == 0) return;
-        switch (below(4)) {
+        switch (below(5)) {
+            case 2: {
+                const int priority = below(201) - 100;
+                return both(
+                    fmt::format("priority {} {}", job, priority),
+                    [&] { return ask("select steady.set_priority($1, $2)", job, priority); },
+                    [&] { return queue_.set_priority(job, priority); });
+            }
             case 0:
                 return both(
                     fmt::format("cancel {}", job),

@@ -37,6 +37,25 @@ TEST_F(StoreTest, AnUnpinnedJobIsMeasuredAnewByAnotherHost) {
     EXPECT_THAT(record.note, HasSubstr("1 pairs of host 0123456789ab no longer count"));
 }
 
+TEST_F(StoreTest, WhatAHostDiscardedLeavesWithIt) {
+    submit(3);
+    const Lease lease = claim();
+    const std::vector<Pair> plan = example_plan(3);
+    Pair bad = measured(plan[1]);
+    bad.discarded = "noise: steal 9 %";
+    store_.put_pair(lease, bad, bad.coins);
+    Pair again = measured(plan[1]);
+    again.attempt = 1;
+    store_.put_pair(lease, again);
+    store_.stop(lease, "released", "");
+    EXPECT_EQ(make(DatabaseRole::owner).unpin("last"), 1);
+    for (const Pair& pair : store_.load_pairs(lease.job)) EXPECT_FALSE(pair.sealed);
+    const Lease anew = claim();
+    for (const Pair& pair : plan) store_.put_pair(anew, measured(pair));
+    store_.finish(anew, "accept", "", nlohmann::json(Analysis{}).dump(), "Yes.");
+    EXPECT_EQ(store_.load_record("last").pairs.size(), 4U);
+}
+
 TEST_F(StoreTest, RetentionRemovesOnlyWhatNoVerdictRestsOn) {
     Store owner = make(DatabaseRole::owner);
     const auto run = [&](const std::string& id, bool fresh) {
