@@ -17,7 +17,12 @@ constexpr std::int64_t kSpan = 8;         // groups of positions per step of the
 constexpr std::int64_t kMaxRank = 1024;   // sums live on the stack
 constexpr float kWeightSteps = 65535.0F;  // of a weight, in two bytes
 
-inline bool supports(const MlaQ8Shape& shape) { return shape.kv_rank <= kMaxRank; }
+constexpr std::int64_t kMaxBlocks = 64;          // of a query
+constexpr std::int64_t kMostHeads = 4 * kHeads;  // of which a thread keeps something at once
+
+inline bool supports(const MlaQ8Shape& shape) {
+    return shape.kv_rank <= kMaxRank && shape.width() <= 32 * kMaxBlocks;
+}
 
 KERNEL_TARGET_BEGIN(KERNEL_AVX512_VNNI)
 
@@ -27,19 +32,38 @@ KERNEL_TARGET_BEGIN(KERNEL_AVX512_VNNI)
     return _mm512_set1_epi32(four);
 }
 
+// What a block of 32 columns of a head's query is worth, and what the 128 stored with each byte of
+// the cache adds to its sum.
+struct Query {
+    float factor[kMaxBlocks];
+    std::int32_t offset[kMaxBlocks];
+};
+
+template <bool kTwoBytes>
+void prepare(const MlaAttentionQ8::Args& args, std::int64_t head, Query& query) {
+    const std::int64_t n = args.shape.width() / 32;
+    for (std::int64_t b = 0; b < n; ++b) {
+        const std::int64_t at = head * n + b;
+        query.factor[b] = args.q.q8_scale[at] * (kTwoBytes ? 1.0F / 256.0F : 1.0F);
+        query.offset[b] = 128 * (kTwoBytes ? args.q.q16_sum[at] : args.q.q8_sum[at]);
+    }
+}
+
 // Adds q[h] · k over blocks [first, first + n_blocks) of 32 columns to kN heads' sums, a lane per
-// position. q is that of the first head; its heads are n_all blocks apart. The same bytes of the
-// group kAhead groups on are fetched meanwhile.
+// position. The same bytes of the group kAhead groups on are fetched meanwhile.
 template <int kN, bool kTwoBytes, int kAhead>
 [[gnu::always_inline]] inline void add_scores(const std::byte* group, const Activation& q,
-                                              std::int64_t head_block, std::int64_t n_all,
-                                              std::int64_t first, std::int64_t n_blocks,
-                                              __m512* sums) {
+                                              const Query* queries, std::int64_t head,
+                                              std::int64_t n_all, std::int64_t first,
+                                              std::int64_t n_blocks, __m512* sums) {
     const std::int64_t ahead = kAhead * mla_q8::group_bytes(32 * n_all);
     for (std::int64_t b = first; b < first + n_blocks; ++b) {
         __m512i high[kN];
         __m512i low[kN];
-        for (int h = 0; h < kN; ++h) high[h] = low[h] = _mm512_setzero_si512();
+        for (int h = 0; h < kN; ++h) {
+            high[h] = kTwoBytes ? _mm512_setzero_si512() : _mm512_set1_epi32(-queries[h].offset[b]);
+            low[h] = _mm512_set1_epi32(-queries[h].offset[b]);
+        }
 #pragma GCC unroll 8  // else the sums are copied around each turn
         for (int j = 0; j < 8; ++j) {
             const std::byte* at_k = group + 64 * (8 * b + j);
@@ -48,30 +72,26 @@ template <int kN, bool kTwoBytes, int kAhead>
             }
             const __m512i k = avx512::load(at_k);
             for (int h = 0; h < kN; ++h) {
-                const std::int64_t at = 32 * (head_block + h * n_all + b) + 4 * j;
+                const std::int64_t at = 32 * ((head + h) * n_all + b) + 4 * j;
                 high[h] = _mm512_dpbusd_epi32(high[h], k, broadcast4(q.q8 + at));
                 if constexpr (kTwoBytes) {
                     low[h] = _mm512_dpbusd_epi32(low[h], k, broadcast4(q.q8_low + at));
                 }
             }
         }
-        for (int h = 0; h < kN; ++h) {  // 128 is stored with each byte of the cache
-            const std::int64_t at = head_block + h * n_all + b;
-            const std::int32_t offset = 128 * (kTwoBytes ? q.q16_sum[at] : q.q8_sum[at]);
+        for (int h = 0; h < kN; ++h) {
             const __m512i both =
                 kTwoBytes ? _mm512_add_epi32(_mm512_slli_epi32(high[h], 8), low[h]) : high[h];
-            const __m512 exact =
-                _mm512_cvtepi32_ps(_mm512_sub_epi32(both, _mm512_set1_epi32(offset)));
-            const float factor = q.q8_scale[at] * (kTwoBytes ? 1.0F / 256.0F : 1.0F);
-            sums[h] = _mm512_fmadd_ps(exact, _mm512_set1_ps(factor), sums[h]);
+            sums[h] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(both),
+                                      _mm512_set1_ps(queries[h].factor[b]), sums[h]);
         }
     }
 }
 
 // Scores of sixteen positions for kN heads, into each head's scratch.
 template <int kN, bool kTwoBytes, int kAhead = 0>
-void score_group(const MlaAttentionQ8::Args& args, std::int64_t head, std::int64_t group_index,
-                 std::int64_t padded) {
+void score_group(const MlaAttentionQ8::Args& args, const Query* queries, std::int64_t head,
+                 std::int64_t group_index, std::int64_t padded) {
     const MlaQ8Shape& shape = args.shape;
     const std::int64_t n_all = shape.width() / 32;
     const std::int64_t n_latent = shape.kv_rank / 32;
@@ -80,8 +100,8 @@ void score_group(const MlaAttentionQ8::Args& args, std::int64_t head, std::int64
     __m512 latent[kN];
     __m512 rotary[kN];
     for (int h = 0; h < kN; ++h) latent[h] = rotary[h] = _mm512_setzero_ps();
-    add_scores<kN, kTwoBytes, kAhead>(group, args.q, head * n_all, n_all, 0, n_latent, latent);
-    add_scores<kN, kTwoBytes, kAhead>(group, args.q, head * n_all, n_all, n_latent,
+    add_scores<kN, kTwoBytes, kAhead>(group, args.q, queries, head, n_all, 0, n_latent, latent);
+    add_scores<kN, kTwoBytes, kAhead>(group, args.q, queries, head, n_all, n_latent,
                                       n_all - n_latent, rotary);
     const __m512 latent_scale = _mm512_mul_ps(_mm512_loadu_ps(scales), _mm512_set1_ps(args.scale));
     const __m512 rotary_scale =
@@ -234,12 +254,17 @@ template <bool kTwoBytes>
 void run(const MlaAttentionQ8::Args& args, Range range) noexcept {
     const std::int64_t n_groups = (args.shape.n_positions + 15) / 16;
     const std::int64_t padded = 16 * n_groups;
-    for (std::int64_t g = 0; g < n_groups; ++g) {  // a group stays in the cache for all heads
-        std::int64_t head = range.begin;
-        for (; head + kHeads <= range.end; head += kHeads) {
-            score_group<kHeads, kTwoBytes>(args, head, g, padded);
+    Query queries[kMostHeads];
+    for (std::int64_t begin = range.begin; begin < range.end; begin += kMostHeads) {
+        const std::int64_t end = std::min(begin + kMostHeads, range.end);
+        for (std::int64_t h = begin; h < end; ++h) prepare<kTwoBytes>(args, h, queries[h - begin]);
+        for (std::int64_t g = 0; g < n_groups; ++g) {  // a group stays in the cache for all heads
+            std::int64_t h = begin;
+            for (; h + kHeads <= end; h += kHeads) {
+                score_group<kHeads, kTwoBytes>(args, queries + h - begin, h, g, padded);
+            }
+            for (; h < end; ++h) score_group<1, kTwoBytes>(args, queries + h - begin, h, g, padded);
         }
-        for (; head < range.end; ++head) score_group<1, kTwoBytes>(args, head, g, padded);
     }
     std::int64_t head = range.begin;
     for (; head + kHeads <= range.end; head += kHeads) weighted_sums<kHeads>(args, head, padded);
