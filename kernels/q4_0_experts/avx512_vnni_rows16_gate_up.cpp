@@ -11,7 +11,7 @@ namespace {
 using Form = q4_0_rows16::EightBit<>;
 
 void run(const Q4_0Experts::Args& args, Range range) noexcept {
-    range.phase == 0 ? q4_0_rows16::run_hidden_pair<Form>(args, range)
+    range.phase == 0 ? q4_0_rows16::run_hidden<Form, true>(args, range)
                      : q4_0_rows16::run_down<Form>(args, range);
 }
 

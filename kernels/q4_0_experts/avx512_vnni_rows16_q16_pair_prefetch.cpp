@@ -12,7 +12,7 @@ namespace {
 using Form = q4_0_rows16::SixteenBit<4096>;
 
 void run(const Q4_0Experts::Args& args, Range range) noexcept {
-    range.phase == 0 ? q4_0_rows16::run_hidden_pair<Form>(args, range)
+    range.phase == 0 ? q4_0_rows16::run_hidden<Form, true>(args, range)
                      : q4_0_rows16::run_down_pair<Form>(args, range);
 }
 

@@ -34,7 +34,8 @@ template <class Form>
                    args.hidden_sum + r / kHiddenBlock);
 }
 
-template <class Form>
+// kPair: gate and up in one pass.
+template <class Form, bool kPair = false>
 void run_hidden(const Q4_0Experts::Args& args, Range range) noexcept {
     const std::int64_t n_blocks = args.shape.cols / 32;
     for (std::int64_t r = range.begin; r < range.end; r += kHiddenBlock) {
@@ -43,27 +44,15 @@ void run_hidden(const Q4_0Experts::Args& args, Range range) noexcept {
         __m512 up[2];
         for (int half = 0; half < 2; ++half) {
             const std::int64_t offset = (row + kRows * half) * n_blocks * 18;
-            gate[half] = dot<Form>(args.gate + offset, args.x, 0, n_blocks);
-            up[half] = dot<Form>(args.up + offset, args.x, 0, n_blocks);
-        }
-        finish_hidden<Form>(args, r, gate, up);
-    }
-}
-
-// Gate and up in one pass.
-template <class Form>
-void run_hidden_pair(const Q4_0Experts::Args& args, Range range) noexcept {
-    const std::int64_t n_blocks = args.shape.cols / 32;
-    for (std::int64_t r = range.begin; r < range.end; r += kHiddenBlock) {
-        const std::int64_t row = expert_row(args, r);
-        __m512 gate[2];
-        __m512 up[2];
-        for (int half = 0; half < 2; ++half) {
-            const std::int64_t offset = (row + kRows * half) * n_blocks * 18;
-            __m512 both[2];
-            dot_pair<Form>(args.gate + offset, args.up + offset, args.x, 0, n_blocks, both);
-            gate[half] = both[0];
-            up[half] = both[1];
+            if constexpr (kPair) {
+                __m512 both[2];
+                dot_pair<Form>(args.gate + offset, args.up + offset, args.x, 0, n_blocks, both);
+                gate[half] = both[0];
+                up[half] = both[1];
+            } else {
+                gate[half] = dot<Form>(args.gate + offset, args.x, 0, n_blocks);
+                up[half] = dot<Form>(args.up + offset, args.x, 0, n_blocks);
+            }
         }
         finish_hidden<Form>(args, r, gate, up);
     }
