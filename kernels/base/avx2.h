@@ -95,9 +95,26 @@ KERNEL_TARGET_BEGIN(KERNEL_AVX2)
     return sum(_mm256_add_ps(_mm256_add_ps(sums[0], sums[1]), _mm256_add_ps(sums[2], sums[3])));
 }
 
-// 32 values into the q8 form: what op quantize_q8 does to one block.
-[[gnu::always_inline]] inline void quantize_block(const float* x, std::int8_t* q8, float* scale,
-                                                  std::int32_t* block_sum) {
+// 32 int32 become bytes, saturating.
+[[gnu::always_inline]] inline void store_bytes(const __m256i* q, std::int8_t* out) {
+    const __m256i words_a = _mm256_packs_epi32(q[0], q[1]);
+    const __m256i words_b = _mm256_packs_epi32(q[2], q[3]);
+    const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(words_a, words_b),
+                                                      _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), bytes);
+}
+
+// Sum of 32 int32.
+[[gnu::always_inline]] inline std::int32_t sum32(const __m256i* q) {
+    const __m256i sums =
+        _mm256_add_epi32(_mm256_add_epi32(q[0], q[1]), _mm256_add_epi32(q[2], q[3]));
+    __m128i total = _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
+    total = _mm_add_epi32(total, _mm_shuffle_epi32(total, 0x4E));
+    return _mm_cvtsi128_si32(_mm_add_epi32(total, _mm_shuffle_epi32(total, 0xB1)));
+}
+
+// Writes the scale of 32 values, max|x| / 127, and returns what to divide them by.
+[[gnu::always_inline]] inline __m256 block_divisor(const float* x, float* scale) {
     const __m256 sign = _mm256_set1_ps(-0.0F);
     __m256 largest = _mm256_setzero_ps();
     for (int k = 0; k < 4; ++k) {
@@ -107,21 +124,52 @@ KERNEL_TARGET_BEGIN(KERNEL_AVX2)
     half = _mm_max_ps(half, _mm_movehl_ps(half, half));
     const float max = _mm_cvtss_f32(_mm_max_ss(half, _mm_shuffle_ps(half, half, 1)));
     *scale = max / 127.0F;
-    const __m256 divisor = _mm256_set1_ps(max > 0 ? *scale : 1.0F);
+    return _mm256_set1_ps(max > 0 ? *scale : 1.0F);
+}
+
+// 32 values into the q8 form: what op quantize_q8 does to one block.
+[[gnu::always_inline]] inline void quantize_block(const float* x, std::int8_t* q8, float* scale,
+                                                  std::int32_t* block_sum) {
+    const __m256 divisor = block_divisor(x, scale);
     __m256i q[4];
     for (int k = 0; k < 4; ++k) {
         q[k] = _mm256_cvtps_epi32(_mm256_div_ps(_mm256_loadu_ps(x + 8 * k), divisor));
     }
-    const __m256i words_a = _mm256_packs_epi32(q[0], q[1]);
-    const __m256i words_b = _mm256_packs_epi32(q[2], q[3]);
-    const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(words_a, words_b),
-                                                      _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(q8), bytes);
-    const __m256i sums =
-        _mm256_add_epi32(_mm256_add_epi32(q[0], q[1]), _mm256_add_epi32(q[2], q[3]));
-    __m128i total = _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
-    total = _mm_add_epi32(total, _mm_shuffle_epi32(total, 0x4E));
-    *block_sum = _mm_cvtsi128_si32(_mm_add_epi32(total, _mm_shuffle_epi32(total, 0xB1)));
+    store_bytes(q, q8);
+    *block_sum = sum32(q);
+}
+
+// 32 values into the q16 form: what op quantize_q16 does to one block.
+[[gnu::always_inline]] inline void quantize_block16(const float* x, std::int8_t* q8,
+                                                    std::int8_t* low, float* scale,
+                                                    std::int32_t* sum16) {
+    const __m256 divisor = block_divisor(x, scale);
+    __m256i high[4];
+    __m256i rest[4];
+    __m256i both[4];
+    for (int k = 0; k < 4; ++k) {
+        const __m256 steps = _mm256_div_ps(_mm256_loadu_ps(x + 8 * k), divisor);
+        high[k] = _mm256_cvtps_epi32(steps);
+        const __m256 left = _mm256_sub_ps(steps, _mm256_cvtepi32_ps(high[k]));
+        rest[k] = _mm256_cvtps_epi32(_mm256_mul_ps(left, _mm256_set1_ps(256.0F)));
+        rest[k] = _mm256_min_epi32(rest[k], _mm256_set1_epi32(127));
+        both[k] = _mm256_add_epi32(_mm256_slli_epi32(high[k], 8), rest[k]);
+    }
+    store_bytes(high, q8);
+    store_bytes(rest, low);
+    *sum16 = sum32(both);
+}
+
+// The four bytes at `at` in every lane.
+[[gnu::always_inline]] inline __m256i broadcast4(const std::int8_t* at) {
+    int four;
+    std::memcpy(&four, at, 4);
+    return _mm256_set1_epi32(four);
+}
+
+// Eight half floats as floats.
+[[gnu::always_inline]] inline __m256 halves(const std::byte* at) {
+    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)));
 }
 
 // One row of Q4_0 in the file's layout with q8 activations.

@@ -54,17 +54,6 @@ KERNEL_TARGET_BEGIN(KERNEL_AVX512)
 
 [[gnu::always_inline]] inline __m512i load(const void* at) { return _mm512_loadu_si512(at); }
 
-// Asks for kLines cache lines kAhead bytes behind `at`; nothing for kAhead 0. A prefetch of an
-// address that does not exist is ignored.
-template <int kAhead, int kLines>
-[[gnu::always_inline]] inline void fetch(const std::byte* at) {
-    if constexpr (kAhead > 0) {
-        for (int line = 0; line < kLines; ++line) {
-            _mm_prefetch(reinterpret_cast<const char*>(at) + kAhead + 64 * line, _MM_HINT_T0);
-        }
-    }
-}
-
 // 1 / sqrt(mean(x²) + eps) in every lane: four partial sums of squares, the tail by mask.
 [[gnu::always_inline]] inline __m512 inverse_rms(const float* x, std::int64_t n, float eps) {
     const std::int64_t whole = n / 16 * 16;

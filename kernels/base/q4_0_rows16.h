@@ -7,6 +7,7 @@
 #include "kernels/base/activation.h"
 #include "kernels/base/avx512.h"
 #include "kernels/base/formats.h"
+#include "kernels/base/prefetch.h"
 #include "kernels/base/q16.h"
 #include "kernels/base/q4_0_interleave.h"
 #include "kernels/base/registry.h"
@@ -50,7 +51,7 @@ struct EightBit {
         const __m512i low = _mm512_set1_epi8(15);
         __m512i even = _mm512_setzero_si512();
         __m512i odd = _mm512_setzero_si512();
-        avx512::fetch<kAhead, 5>(block);
+        fetch<kAhead, 5>(block);
         for (int j = 0; j < 4; ++j) {
             const __m512i w = avx512::load(block + 32 + 64 * j);
             int four[2];
@@ -84,7 +85,7 @@ struct SixteenBit {
         const __m512i nibble = _mm512_set1_epi8(15);
         __m512i sum[4] = {_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(),
                           _mm512_setzero_si512()};
-        avx512::fetch<kAhead, 5>(block);
+        fetch<kAhead, 5>(block);
         for (int j = 0; j < 4; ++j) {
             const __m512i w = avx512::load(block + 32 + 64 * j);
             const __m512i even = _mm512_and_si512(w, nibble);

@@ -6,7 +6,9 @@
 
 #include "kernels/base/activation.h"
 #include "kernels/base/avx2.h"
+#include "kernels/base/prefetch.h"
 #include "kernels/base/q4_0_interleave.h"
+#include "kernels/base/registry.h"
 #include "kernels/base/target.h"
 
 namespace steady::q4_0_rows8 {
@@ -20,12 +22,12 @@ inline void pack(MatrixShape shape, const std::byte* src, std::byte* dst) {
 
 // What every variant on this layout registers; the rest is its own.
 template <class Op>
-VariantOptions<Op> options(cpu::Features needs, std::int64_t granule,
+VariantOptions<Op> options(cpu::Features needs, Input input, std::int64_t granule,
                            bool (*supports)(const typename Op::Shape&), typename Op::Run run) {
     return {.needs = needs,
             .supports = supports,
             .granule = granule,
-            .input = Input::q8,
+            .input = input,
             .layout = "rows8",
             .pack_rows = kRows,
             .packed_bytes = interleaved_q4_0_bytes,
@@ -35,37 +37,99 @@ VariantOptions<Op> options(cpu::Features needs, std::int64_t granule,
 
 KERNEL_TARGET_BEGIN(KERNEL_AVX2)
 
-// The scales of eight rows' blocks times that of x.
-[[gnu::always_inline]] inline __m256 factors(const std::byte* block, float x_scale) {
-    const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block));
-    return _mm256_mul_ps(_mm256_cvtph_ps(halves), _mm256_set1_ps(x_scale));
-}
+// A form says how eight rows of one block of 32 columns meet block b of x: the exact integer sums
+// (the 8 that is added to each stored quant taken off) and the factor that turns them into floats.
+// Eight sums of two products (at most 2 · 15 · 128 each) fit sixteen bits, so a block widens once.
 
-// The dot products of 8 packed rows with blocks [first, first + n_blocks) of x, one per lane. Eight
-// sums of two products (at most 2 · 15 · 127 each) fit sixteen bits, so a block widens only once.
-[[gnu::always_inline]] inline __m256 dot(const std::byte* rows, const Activation& x,
-                                         std::int64_t first, std::int64_t n_blocks) {
-    const __m256i nibble = _mm256_set1_epi8(15);
-    __m256 total = _mm256_setzero_ps();
-    for (std::int64_t b = 0; b < n_blocks; ++b) {
-        const std::byte* block = rows + b * kBlockBytes;
-        const std::int8_t* q8 = x.q8 + 32 * (first + b);
+// 8-bit activations. kAhead: bytes of weights fetched ahead by software, 0 for none.
+template <int kAhead = 0>
+struct EightBit {
+    static constexpr Input input = Input::q8;
+
+    [[gnu::always_inline]] static __m256i sums(const std::byte* block, const Activation& x,
+                                               std::int64_t b) {
+        const __m256i nibble = _mm256_set1_epi8(15);
+        const std::int8_t* q8 = x.q8 + 32 * b;
         __m256i pairs = _mm256_setzero_si256();
+        fetch<kAhead, 3>(block);
         for (int j = 0; j < 4; ++j) {
             const __m256i w = avx2::load(block + 16 + 32 * j);
-            int four[2];
-            std::memcpy(&four[0], q8 + 4 * j, 4);
-            std::memcpy(&four[1], q8 + 16 + 4 * j, 4);
-            const __m256i low =
-                _mm256_maddubs_epi16(_mm256_and_si256(w, nibble), _mm256_set1_epi32(four[0]));
-            const __m256i high = _mm256_maddubs_epi16(
-                _mm256_and_si256(_mm256_srli_epi16(w, 4), nibble), _mm256_set1_epi32(four[1]));
+            const __m256i even = _mm256_and_si256(w, nibble);
+            const __m256i odd = _mm256_and_si256(_mm256_srli_epi16(w, 4), nibble);
+            const __m256i low = _mm256_maddubs_epi16(even, avx2::broadcast4(q8 + 4 * j));
+            const __m256i high = _mm256_maddubs_epi16(odd, avx2::broadcast4(q8 + 16 + 4 * j));
             pairs = _mm256_add_epi16(pairs, _mm256_add_epi16(low, high));
         }
         const __m256i sums = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
-        const __m256i exact = _mm256_sub_epi32(sums, _mm256_set1_epi32(8 * x.q8_sum[first + b]));
-        total = _mm256_fmadd_ps(_mm256_cvtepi32_ps(exact), factors(block, x.q8_scale[first + b]),
-                                total);
+        return _mm256_sub_epi32(sums, _mm256_set1_epi32(8 * x.q8_sum[b]));
+    }
+    [[gnu::always_inline]] static float factor(const Activation& x, std::int64_t b) {
+        return x.q8_scale[b];
+    }
+    // 32 values become block b of x.
+    [[gnu::always_inline]] static void quantize(const float* x, std::int8_t* q8,
+                                                std::int8_t* /*low*/, float* scale,
+                                                std::int32_t* sum) {
+        avx2::quantize_block(x, q8, scale, sum);
+    }
+};
+
+// The same with the activations' second bytes: 256 * high + low, as one integer before the scale.
+template <int kAhead = 0>
+struct SixteenBit {
+    static constexpr Input input = Input::q16;
+
+    [[gnu::always_inline]] static __m256i sums(const std::byte* block, const Activation& x,
+                                               std::int64_t b) {
+        const __m256i nibble = _mm256_set1_epi8(15);
+        const __m256i ones = _mm256_set1_epi16(1);
+        const std::int8_t* bytes[2] = {x.q8 + 32 * b, x.q8_low + 32 * b};
+        __m256i pairs[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+        fetch<kAhead, 3>(block);
+        for (int j = 0; j < 4; ++j) {
+            const __m256i w = avx2::load(block + 16 + 32 * j);
+            const __m256i even = _mm256_and_si256(w, nibble);
+            const __m256i odd = _mm256_and_si256(_mm256_srli_epi16(w, 4), nibble);
+            for (int k = 0; k < 2; ++k) {
+                const __m256i low = _mm256_maddubs_epi16(even, avx2::broadcast4(bytes[k] + 4 * j));
+                const __m256i high =
+                    _mm256_maddubs_epi16(odd, avx2::broadcast4(bytes[k] + 16 + 4 * j));
+                pairs[k] = _mm256_add_epi16(pairs[k], _mm256_add_epi16(low, high));
+            }
+        }
+        const __m256i high = _mm256_slli_epi32(_mm256_madd_epi16(pairs[0], ones), 8);
+        const __m256i both = _mm256_add_epi32(high, _mm256_madd_epi16(pairs[1], ones));
+        return _mm256_sub_epi32(both, _mm256_set1_epi32(8 * x.q16_sum[b]));
+    }
+    [[gnu::always_inline]] static float factor(const Activation& x, std::int64_t b) {
+        return x.q8_scale[b] / 256.0F;
+    }
+    [[gnu::always_inline]] static void quantize(const float* x, std::int8_t* q8, std::int8_t* low,
+                                                float* scale, std::int32_t* sum16) {
+        avx2::quantize_block16(x, q8, low, scale, sum16);
+    }
+};
+
+// The scales of eight rows' blocks times that of x.
+[[gnu::always_inline]] inline __m256 factors(const std::byte* block, float x_factor) {
+    return _mm256_mul_ps(avx2::halves(block), _mm256_set1_ps(x_factor));
+}
+
+template <class Form>
+[[gnu::always_inline]] inline __m256 add_block(const std::byte* block, const Activation& x,
+                                               std::int64_t b, float factor, __m256 total) {
+    const __m256 exact = _mm256_cvtepi32_ps(Form::sums(block, x, b));
+    return _mm256_fmadd_ps(exact, factors(block, factor), total);
+}
+
+// The dot products of 8 packed rows with blocks [first, first + n_blocks) of x, one per lane.
+template <class Form>
+[[gnu::always_inline]] inline __m256 dot(const std::byte* rows, const Activation& x,
+                                         std::int64_t first, std::int64_t n_blocks) {
+    __m256 total = _mm256_setzero_ps();
+    for (std::int64_t b = 0; b < n_blocks; ++b) {
+        const float factor = Form::factor(x, first + b);
+        total = add_block<Form>(rows + b * kBlockBytes, x, first + b, factor, total);
     }
     return total;
 }

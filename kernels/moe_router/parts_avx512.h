@@ -1,49 +1,15 @@
-// The router with AVX-512 in parts, each of which has more than one way: how probabilities and
-// weights are divided, how the best experts are found, and when the scale is applied. A variant
-// names its ways.
+// The parts of a router (parts.h) with AVX-512.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "kernels/base/avx512.h"
 #include "kernels/base/target.h"
-#include "kernels/moe_router/op.h"
+#include "kernels/moe_router/parts.h"
 
 namespace steady::router_avx512 {
 
-constexpr std::int64_t kMaxExperts = 512;  // scores live on the stack
-
-enum class Divide {
-    exactly,     // the division instruction
-    reciprocal,  // an estimate of the reciprocal, refined once, and a multiplication
-};
-enum class Choose {
-    passes,  // the largest score, once per place
-    ranks,   // how many experts beat each one: its place, without any order of execution
-    sort,    // a partial sort of all experts
-};
-enum class Scale {
-    folded,  // scale / sum, then one multiplication per weight
-    apart,   // each weight divided by the sum, then multiplied by the scale
-};
-
-// Best score first, ties to the lower id.
-struct Better {
-    const float* scores;
-    bool operator()(std::int32_t a, std::int32_t b) const {
-        return scores[a] > scores[b] || (scores[a] == scores[b] && a < b);
-    }
-};
-
-inline void choose_by_sort(const float* scores, std::int64_t n, std::int64_t n_used,
-                           std::int32_t* ids) {
-    std::int32_t all[kMaxExperts];
-    std::iota(all, all + n, 0);
-    std::partial_sort(all, all + n_used, all + n, Better{scores});
-    std::copy(all, all + n_used, ids);
-}
+using namespace router;
 
 KERNEL_TARGET_BEGIN(KERNEL_AVX512)
 
@@ -141,17 +107,6 @@ void choose(float* scores, std::int64_t n, std::int64_t n_used, std::int32_t* id
     }
 }
 
-template <Scale kScale>
-void scale_weights(const MoeRouter::Args& args, float sum) {
-    const float scale = args.scale == 0 ? 1.0F : args.scale;
-    const float divisor = args.normalise ? std::max(sum, MoeRouter::kSmallestSum) : 1.0F;
-    const float factor = scale / divisor;
-    for (std::int64_t k = 0; k < args.shape.n_used; ++k) {
-        float& weight = args.weights[k];
-        weight = kScale == Scale::folded ? weight * factor : weight / divisor * scale;
-    }
-}
-
 template <Divide kDivide, Choose kChoose, Scale kScale>
 void run(const MoeRouter::Args& args, Range range) noexcept {
     if (range.begin >= range.end) return;
@@ -168,22 +123,14 @@ void run(const MoeRouter::Args& args, Range range) noexcept {
         _mm512_storeu_ps(scores + e, _mm512_mask_mov_ps(_mm512_set1_ps(-INFINITY), mask, score));
     }
     choose<kChoose>(scores, n, args.shape.n_used, args.ids);
-    float sum = 0;
-    for (std::int64_t k = 0; k < args.shape.n_used; ++k) {
-        args.weights[k] = probability[args.ids[k]];
-        sum += args.weights[k];
-    }
-    scale_weights<kScale>(args, sum);
+    weigh<kScale>(args, probability);
 }
 
 KERNEL_TARGET_END
 
 template <Divide kDivide, Choose kChoose, Scale kScale>
 VariantOptions<MoeRouter> options() {
-    return {.needs = cpu::avx512,
-            .supports = [](const MoeRouterShape& shape) { return shape.n_experts <= kMaxExperts; },
-            .granule = kWhole,
-            .run = run<kDivide, kChoose, kScale>};
+    return router::options(cpu::avx512, run<kDivide, kChoose, kScale>);
 }
 
 }  // namespace steady::router_avx512

@@ -15,7 +15,7 @@ void run_hidden(const Q4_0Experts::Args& args, Range range) noexcept {
     const std::int64_t n_blocks = shape.cols / 32;
     const std::int64_t stride = n_blocks * 18;
     for (std::int64_t r = range.begin; r < range.end; r += 32) {
-        const std::int64_t row = args.ids[r / shape.hidden] * shape.hidden + r % shape.hidden;
+        const std::int64_t row = args.expert_row(r);
         float gate[32];
         float up[32];
         for (int i = 0; i < 32; ++i) {

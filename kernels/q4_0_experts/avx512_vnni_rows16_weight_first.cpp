@@ -13,7 +13,7 @@ using Form = q4_0_rows16::EightBit<>;
 void run_down(const Q4_0Experts::Args& args, Range range) noexcept {
     const ExpertsShape& shape = args.shape;
     const std::int64_t n_blocks = shape.hidden / 32;
-    const Activation hidden = q4_0_rows16::hidden_activation(args);
+    const Activation hidden = args.hidden_activation();
     for (std::int64_t c = range.begin; c < range.end; c += q4_0_rows16::kRows) {
         __m512 y = _mm512_setzero_ps();
         for (std::int64_t e = 0; e < shape.n_used; ++e) {

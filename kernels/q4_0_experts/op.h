@@ -52,6 +52,15 @@ struct Q4_0Experts {
         float* y = nullptr;                  // [cols], overwritten
         std::int8_t* hidden_low = nullptr;   // [n_used][hidden]: q16 variants; hidden_sum is then
                                              // of 256 * q8 + low
+
+        // The first phase's result as the activations of the second.
+        Activation hidden_activation() const {
+            return {hidden, hidden_q8, hidden_scale, hidden_sum, hidden_low, hidden_sum};
+        }
+        // Of row r of the first phase in gate or up: the chosen expert's.
+        std::int64_t expert_row(std::int64_t r) const {
+            return ids[r / shape.hidden] * shape.hidden + r % shape.hidden;
+        }
     };
     using Run = void (*)(const Args&, Range) noexcept;
 

@@ -16,7 +16,7 @@ void run(const Q4_0Experts::Args& args, Range range) noexcept {
     const ExpertsShape& shape = args.shape;
     for (std::int64_t r = range.begin; r < range.end && range.phase == 0; ++r) {
         const std::int64_t n_blocks = shape.cols / 32;
-        const std::int64_t row = args.ids[r / shape.hidden] * shape.hidden + r % shape.hidden;
+        const std::int64_t row = args.expert_row(r);
         const float gate = kDot(args.gate + row * n_blocks * 18, args.x.f32, n_blocks);
         const float up = kDot(args.up + row * n_blocks * 18, args.x.f32, n_blocks);
         // With e^-|gate|, which cannot overflow.

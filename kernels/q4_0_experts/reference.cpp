@@ -12,7 +12,7 @@ void run_hidden(const Q4_0Experts::Args& args, Range range) noexcept {
     const ExpertsShape& shape = args.shape;
     const std::int64_t stride = row_bytes(Type::q4_0, shape.cols);
     for (std::int64_t r = range.begin; r < range.end; ++r) {
-        const std::int64_t row = args.ids[r / shape.hidden] * shape.hidden + r % shape.hidden;
+        const std::int64_t row = args.expert_row(r);
         const double gate = plain_dot(Type::q4_0, args.gate + row * stride, args.x.f32, shape.cols);
         const double up = plain_dot(Type::q4_0, args.up + row * stride, args.x.f32, shape.cols);
         args.hidden[r] = static_cast<float>(gate / (1.0 + std::exp(-gate)) * up);

@@ -12,17 +12,6 @@ namespace steady::q4_0_rows16 {
 
 constexpr std::int64_t kHiddenBlock = 32;  // hidden values that are quantised together
 
-// The first half's result as the activations of the second. hidden_sum has the sums of either form.
-inline Activation hidden_activation(const Q4_0Experts::Args& args) {
-    return {args.hidden,     args.hidden_q8,  args.hidden_scale,
-            args.hidden_sum, args.hidden_low, args.hidden_sum};
-}
-
-// Of hidden row r in gate or up: the chosen expert's.
-inline std::int64_t expert_row(const Q4_0Experts::Args& args, std::int64_t r) {
-    return args.ids[r / args.shape.hidden] * args.shape.hidden + r % args.shape.hidden;
-}
-
 KERNEL_TARGET_BEGIN(KERNEL_AVX512_VNNI)
 
 // Writes block r / 32 of the hidden values.
@@ -39,7 +28,7 @@ template <class Form, bool kPair = false>
 void run_hidden(const Q4_0Experts::Args& args, Range range) noexcept {
     const std::int64_t n_blocks = args.shape.cols / 32;
     for (std::int64_t r = range.begin; r < range.end; r += kHiddenBlock) {
-        const std::int64_t row = expert_row(args, r);
+        const std::int64_t row = args.expert_row(r);
         __m512 gate[2];
         __m512 up[2];
         for (int half = 0; half < 2; ++half) {
@@ -62,7 +51,7 @@ template <class Form>
 void run_down(const Q4_0Experts::Args& args, Range range) noexcept {
     const ExpertsShape& shape = args.shape;
     const std::int64_t n_blocks = shape.hidden / 32;
-    const Activation hidden = hidden_activation(args);
+    const Activation hidden = args.hidden_activation();
     for (std::int64_t c = range.begin; c < range.end; c += kRows) {
         __m512 y = _mm512_setzero_ps();
         for (std::int64_t e = 0; e < shape.n_used; ++e) {
@@ -79,7 +68,7 @@ template <class Form>
 void run_down_pair(const Q4_0Experts::Args& args, Range range) noexcept {
     const ExpertsShape& shape = args.shape;
     const std::int64_t n_blocks = shape.hidden / 32;
-    const Activation hidden = hidden_activation(args);
+    const Activation hidden = args.hidden_activation();
     for (std::int64_t c = range.begin; c < range.end; c += 2 * kRows) {
         __m512 y[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()};
         for (std::int64_t e = 0; e < shape.n_used; ++e) {

@@ -51,7 +51,7 @@ KERNEL_TARGET_END
 static const Variant<Q4_0Matvec> variant{
     "avx512_vnni_rows8",
     q4_0_rows8::options<Q4_0Matvec>(
-        cpu::avx512_vnni, q4_0_rows8::kRows,
+        cpu::avx512_vnni, Input::q8, q4_0_rows8::kRows,
         [](const MatvecShape& shape) { return shape.rows % q4_0_rows8::kRows == 0; }, run)};
 
 }  // namespace steady

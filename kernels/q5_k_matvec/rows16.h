@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "kernels/base/avx512.h"
+#include "kernels/base/prefetch.h"
 #include "kernels/base/target.h"
 #include "kernels/q5_k_matvec/op.h"
 
@@ -147,7 +148,7 @@ template <int kAhead, int kGroups>
             const __m512 x_sum = _mm512_set1_ps(scale[at] * static_cast<float>(sum[at]));
             for (int g = 0; g < kGroups; ++g) {
                 const std::byte* quants = block[g] + kQuants + 320 * s;
-                avx512::fetch<kAhead, 6>(quants);
+                fetch<kAhead, 6>(quants);
                 const __m512i product =
                     _mm512_mullo_epi32(sub_block(quants, q8 + at * 32), widen(scales[g] + 16 * s));
                 scaled[g] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(product), x_scale, scaled[g]);

@@ -6,6 +6,7 @@
 
 #include <cstring>
 
+#include "kernels/base/prefetch.h"
 #include "kernels/base/sums16.h"
 #include "kernels/base/target.h"
 #include "kernels/q6_k_matvec/op.h"
@@ -119,7 +120,7 @@ template <int kAhead, int kGroups>
             const __m512 x_scale = _mm512_set1_ps(scale[b * 8 + pair]);
             for (int g = 0; g < kGroups; ++g) {
                 const std::byte* quants = block[g] + kQuants + 384 * pair;
-                avx512::fetch<kAhead, 7>(quants);
+                fetch<kAhead, 7>(quants);
                 const __m512i first = _mm512_mullo_epi32(sub_block(quants, x, minus[0]),
                                                          scales_of(block[g], 2 * pair));
                 const __m512i second = _mm512_mullo_epi32(sub_block(quants + 192, x + 16, minus[1]),

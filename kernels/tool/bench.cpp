@@ -1,8 +1,10 @@
 // Times every selected (op, variant, shape) after checking it, with its place under the roof that
 // this machine's memory sets.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "engine/protocol/error.h"
 #include "kernels/tool/measure.h"
@@ -36,6 +38,19 @@ void print_row(const Json& row) {
                row["times_reference"].get<double>());
 }
 
+// Which variants this CPU cannot run, in a line per op and set of features.
+void print_lacking(const std::vector<Row>& rows) {
+    std::map<std::string, std::set<std::string_view>> names;
+    for (const Row& row : rows) {
+        if (cpu::has(row.variant->needs)) continue;
+        names[fmt::format("{}: this CPU lacks {}", row.op->name, cpu::missing(row.variant->needs))]
+            .insert(row.variant->name);
+    }
+    for (const auto& [what, variants] : names) {
+        fmt::print("not timed, {} ({})\n", what, fmt::join(variants, ", "));
+    }
+}
+
 }  // namespace
 
 int run_bench(const Options& options) {
@@ -58,9 +73,11 @@ int run_bench(const Options& options) {
     bool failed = false;
     for (const Row& row : rows) {
         results.push_back(to_json(rows, row, read));
-        if (!options.json) print_row(results.back());
-        failed = failed || (!row.refused.empty() && cpu::has(row.variant->needs));
+        const bool runs_here = cpu::has(row.variant->needs);
+        if (!options.json && runs_here) print_row(results.back());
+        failed = failed || (!row.refused.empty() && runs_here);
     }
+    if (!options.json) print_lacking(rows);
     if (options.json) {
         const Json document = {{"cpu", cpu::model_name()},
                                {"threads", read.threads},
