@@ -251,12 +251,26 @@ using Reply =
 constexpr const char* kRequestTypes[] = {"open", "correctness", "duet", "profile", "quit"};
 constexpr const char* kReplyTypes[] = {"open", "correctness", "duet", "profile", "quit", "error"};
 
+// Takes out what reading would put back by itself.
+template <class S>
+void drop_defaults(const S& request, Json& json) {
+    const Json usual = to_json(S{});
+    fields(request, [&](const char* name, const auto&, bool required) {
+        if (!required && json[name] == usual[name]) json.erase(name);
+    });
+}
+
 // Without the newline; strings that are not UTF-8 get U+FFFD in place of the bad bytes.
 template <class Variant, std::size_t n>
 std::string line_of(const Variant& message, const char* const (&types)[n]) {
     static_assert(std::variant_size_v<Variant> == n);
     Json line = {{"type", types[message.index()]}};
-    std::visit([&](const auto& each) { line.update(to_json(each)); }, message);
+    const auto add = [&](const auto& each) {
+        Json json = to_json(each);
+        if constexpr (std::is_same_v<Variant, Request>) drop_defaults(each, json);
+        line.update(json);
+    };
+    std::visit(add, message);
     return line.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 inline std::string to_line(const Request& request) { return line_of(request, kRequestTypes); }

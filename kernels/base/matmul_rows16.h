@@ -4,24 +4,17 @@
 // in the same order, so that a batch gives the same bits.
 #pragma once
 
-#include <array>
 #include <cstring>
 
 #include "kernels/base/avx512.h"
-#include "kernels/base/matmul.h"
+#include "kernels/base/matmul_vectors.h"
 #include "kernels/base/target.h"
 
 namespace steady::matmul_rows16 {
 
 constexpr std::int64_t kRows = 16;
 
-// Where one vector's activations lie.
-struct Vector {
-    const std::int8_t* q8;
-    const std::int8_t* low;   // q16 only
-    const float* scale;       // [cols / 32]
-    const std::int32_t* sum;  // [cols / 32]: q8_sum, or q16_sum for a q16 variant
-};
+using Vector = MatmulVector;
 
 KERNEL_TARGET_BEGIN(KERNEL_AVX512_VNNI)
 
@@ -34,16 +27,7 @@ KERNEL_TARGET_BEGIN(KERNEL_AVX512_VNNI)
 template <class Dot, int kN>
 [[gnu::always_inline]] inline void tile(const MatmulArgs& args, std::int64_t r, std::int64_t v) {
     const MatmulShape& shape = args.shape;
-    std::array<Vector, kN> x;
-    for (int i = 0; i < kN; ++i) {
-        const std::int64_t row = args.x_row[v + i];
-        const std::int64_t block = row * (shape.cols / 32);
-        x[static_cast<std::size_t>(i)] = {
-            args.x.q8 + row * shape.cols,
-            Dot::kInput == Input::q16 ? args.x.q8_low + row * shape.cols : nullptr,
-            args.x.q8_scale + block,
-            (Dot::kInput == Input::q16 ? args.x.q16_sum : args.x.q8_sum) + block};
-    }
+    const auto x = matmul_vectors<Dot::kInput, kN>(args, v);
     __m512 y[kN];
     Dot::template run<kN>(args.w + r * row_bytes(Dot::kType, shape.cols), x, shape.cols, y);
     for (int i = 0; i < kN; ++i) {

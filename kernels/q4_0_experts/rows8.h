@@ -3,6 +3,8 @@
 // sum. A variant names the form in which rows meet x.
 #pragma once
 
+#include <algorithm>
+
 #include "kernels/base/q4_0_rows8.h"
 #include "kernels/q4_0_experts/op.h"
 
@@ -12,36 +14,52 @@ constexpr std::int64_t kHiddenBlock = 32;  // hidden values that are quantised t
 
 KERNEL_TARGET_BEGIN(KERNEL_AVX2)
 
+// The dot products of kHiddenBlock rows from `row` on with x: one stretch of one matrix at a time.
+template <class Form>
+void rows_of(const std::byte* matrix, std::int64_t row, const Activation& x, std::int64_t n_blocks,
+             float* y) {
+    for (std::int64_t i = 0; i < kHiddenBlock; i += kRows) {
+        const std::byte* rows = matrix + (row + i) * n_blocks * 18;
+        _mm256_storeu_ps(y + i, dot<Form>(rows, x, 0, n_blocks));
+    }
+}
+
 template <class Form>
 void run_hidden(const Q4_0Experts::Args& args, Range range) noexcept {
     const std::int64_t n_blocks = args.shape.cols / 32;
     for (std::int64_t r = range.begin; r < range.end; r += kHiddenBlock) {
         const std::int64_t row = args.expert_row(r);
-        float hidden[kHiddenBlock];
+        float gate[kHiddenBlock];
+        float up[kHiddenBlock];
+        rows_of<Form>(args.gate, row, args.x, n_blocks, gate);
+        rows_of<Form>(args.up, row, args.x, n_blocks, up);
         for (std::int64_t i = 0; i < kHiddenBlock; i += kRows) {
-            const std::int64_t offset = (row + i) * n_blocks * 18;
-            const __m256 gate = dot<Form>(args.gate + offset, args.x, 0, n_blocks);
-            const __m256 up = dot<Form>(args.up + offset, args.x, 0, n_blocks);
-            _mm256_storeu_ps(hidden + i, avx2::swiglu(gate, up));
+            _mm256_storeu_ps(gate + i,
+                             avx2::swiglu(_mm256_loadu_ps(gate + i), _mm256_loadu_ps(up + i)));
         }
-        Form::quantize(hidden, args.hidden_q8 + r, args.hidden_low + r,
+        Form::quantize(gate, args.hidden_q8 + r, args.hidden_low + r,
                        args.hidden_scale + r / kHiddenBlock, args.hidden_sum + r / kHiddenBlock);
     }
 }
 
+// A stretch of outputs per expert, so that one matrix is read for tens of kilobytes at a time.
 template <class Form>
 void run_down(const Q4_0Experts::Args& args, Range range) noexcept {
+    constexpr std::int64_t kStretch = 64;
     const ExpertsShape& shape = args.shape;
     const std::int64_t n_blocks = shape.hidden / 32;
     const Activation hidden = args.hidden_activation();
-    for (std::int64_t c = range.begin; c < range.end; c += kRows) {
-        __m256 y = _mm256_setzero_ps();
+    for (std::int64_t first = range.begin; first < range.end; first += kStretch) {
+        const std::int64_t end = std::min(first + kStretch, range.end);
         for (std::int64_t e = 0; e < shape.n_used; ++e) {
-            const std::byte* rows = args.down + (args.ids[e] * shape.cols + c) * n_blocks * 18;
-            const __m256 part = dot<Form>(rows, hidden, e * n_blocks, n_blocks);
-            y = _mm256_fmadd_ps(part, _mm256_set1_ps(args.weights[e]), y);
+            const __m256 weight = _mm256_set1_ps(args.weights[e]);
+            for (std::int64_t c = first; c < end; c += kRows) {
+                const std::byte* rows = args.down + (args.ids[e] * shape.cols + c) * n_blocks * 18;
+                const __m256 part = dot<Form>(rows, hidden, e * n_blocks, n_blocks);
+                const __m256 before = e == 0 ? _mm256_setzero_ps() : _mm256_loadu_ps(args.y + c);
+                _mm256_storeu_ps(args.y + c, _mm256_fmadd_ps(part, weight, before));
+            }
         }
-        _mm256_storeu_ps(args.y + c, y);
     }
 }
 

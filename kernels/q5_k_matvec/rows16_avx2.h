@@ -52,36 +52,36 @@ KERNEL_TARGET_BEGIN(KERNEL_AVX2)
         _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(eight))));
 }
 
-// Column groups 2·kPair and 2·kPair + 1 of a sub-block: sums of two products in sixteen bits.
-template <int kPair>
-[[gnu::always_inline]] inline __m256i groups(const std::byte* quants, __m256i fifth,
-                                             const __m256i* x) {
+// The quants of one sub-block of 32 columns, for eight rows: q[g] holds columns 4g … 4g + 3.
+[[gnu::always_inline]] inline void decode(const std::byte* quants, __m256i* q) {
     const __m256i nibble = _mm256_set1_epi8(15);
     const __m256i bit4 = _mm256_set1_epi8(16);
-    const __m256i w = avx2::load(quants + 64 + 64 * kPair);
-    // Bit g of `fifth` moves to bit 4.
-    constexpr int kUp = kPair < 2 ? 3 - 2 * kPair : 0, kDown = kPair < 2 ? 0 : 2 * kPair - 4;
-    const __m256i low_bit =
-        kPair < 2 ? _mm256_slli_epi16(fifth, kUp + 1) : _mm256_srli_epi16(fifth, kDown);
-    const __m256i high_bit =
-        kPair < 2 ? _mm256_slli_epi16(fifth, kUp) : _mm256_srli_epi16(fifth, kDown + 1);
-    const __m256i low =
-        _mm256_or_si256(_mm256_and_si256(w, nibble), _mm256_and_si256(low_bit, bit4));
-    const __m256i high = _mm256_or_si256(_mm256_and_si256(_mm256_srli_epi16(w, 4), nibble),
-                                         _mm256_and_si256(high_bit, bit4));
-    return _mm256_add_epi16(_mm256_maddubs_epi16(low, x[2 * kPair]),
-                            _mm256_maddubs_epi16(high, x[2 * kPair + 1]));
+    const __m256i fifth = avx2::load(quants);  // bit g moves to bit 4
+    const __m256i top[8] = {_mm256_slli_epi16(fifth, 4),
+                            _mm256_slli_epi16(fifth, 3),
+                            _mm256_slli_epi16(fifth, 2),
+                            _mm256_slli_epi16(fifth, 1),
+                            fifth,
+                            _mm256_srli_epi16(fifth, 1),
+                            _mm256_srli_epi16(fifth, 2),
+                            _mm256_srli_epi16(fifth, 3)};
+    for (int pair = 0; pair < 4; ++pair) {
+        const __m256i both = avx2::load(quants + 64 + 64 * pair);
+        const __m256i low = _mm256_and_si256(both, nibble);
+        const __m256i high = _mm256_and_si256(_mm256_srli_epi16(both, 4), nibble);
+        q[2 * pair] = _mm256_or_si256(low, _mm256_and_si256(top[2 * pair], bit4));
+        q[2 * pair + 1] = _mm256_or_si256(high, _mm256_and_si256(top[2 * pair + 1], bit4));
+    }
 }
 
-// scale · Σ q · x over one sub-block of 32 columns, for eight rows.
-[[gnu::always_inline]] inline __m256i sub_block(const std::byte* quants, const __m256i* x,
-                                                __m256i scale) {
-    const __m256i fifth = avx2::load(quants);
-    const __m256i first =
-        _mm256_add_epi16(groups<0>(quants, fifth, x), groups<1>(quants, fifth, x));
-    const __m256i second =
-        _mm256_add_epi16(groups<2>(quants, fifth, x), groups<3>(quants, fifth, x));
-    return _mm256_add_epi32(_mm256_madd_epi16(first, scale), _mm256_madd_epi16(second, scale));
+// scale · Σ q · x over one sub-block. Four column groups fit sixteen bits.
+[[gnu::always_inline]] inline __m256i times(const __m256i* q, const std::int8_t* x, __m256i scale) {
+    __m256i sums[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+    for (int g = 0; g < 8; ++g) {
+        const __m256i pairs = _mm256_maddubs_epi16(q[g], avx2::broadcast4(x + 4 * g));
+        sums[g / 4] = _mm256_add_epi16(sums[g / 4], pairs);
+    }
+    return _mm256_add_epi32(_mm256_madd_epi16(sums[0], scale), _mm256_madd_epi16(sums[1], scale));
 }
 
 // The dot products of 16 packed rows with x.
@@ -101,13 +101,13 @@ template <int kAhead>
             const std::int64_t at = b * 8 + s;
             const std::byte* quants = block + kQuants + 320 * s;
             fetch<kAhead, 5>(quants);
-            __m256i x[8];
-            for (int i = 0; i < 8; ++i) x[i] = avx2::broadcast4(q8 + at * 32 + 4 * i);
             const __m256 x_scale = _mm256_set1_ps(scale[at]);
             const __m256 x_sum = _mm256_set1_ps(scale[at] * static_cast<float>(sum[at]));
             for (int half = 0; half < 2; ++half) {
                 const int rows_at = 16 * s + 8 * half;
-                const __m256i product = sub_block(quants + 32 * half, x, twice(scales + rows_at));
+                __m256i q[8];
+                decode(quants + 32 * half, q);
+                const __m256i product = times(q, q8 + at * 32, twice(scales + rows_at));
                 scaled[half] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(product), x_scale, scaled[half]);
                 taken[half] = _mm256_fmadd_ps(floats(mins + rows_at), x_sum, taken[half]);
             }

@@ -35,28 +35,35 @@ inline void fill_minus_sums(const std::int8_t* q8, std::int64_t n, std::int16_t*
     return _mm256_cvtepi8_epi16(_mm_unpacklo_epi8(bytes, bytes));
 }
 
-// scale · Σ (q - 32) · x over one sub-block of 16 columns, for eight rows.
-[[gnu::always_inline]] inline __m256i sub_block(const std::byte* quants, const __m256i* x,
-                                                __m256i minus_sum, __m256i scale) {
+// The quants of one sub-block of 16 columns, for eight rows: q[g] holds columns 4g … 4g + 3.
+[[gnu::always_inline]] inline void decode(const std::byte* quants, __m256i* q) {
     const __m256i nibble = _mm256_set1_epi8(15);
-    const __m256i top = _mm256_set1_epi8(0x30);
+    const __m256i bits = _mm256_set1_epi8(0x30);
     const __m256i high = avx2::load(quants);
     const __m256i a = avx2::load(quants + 64);
     const __m256i b = avx2::load(quants + 128);
-    const __m256i w0 = _mm256_or_si256(_mm256_and_si256(a, nibble),
-                                       _mm256_and_si256(_mm256_slli_epi16(high, 4), top));
-    const __m256i w1 = _mm256_or_si256(_mm256_and_si256(_mm256_srli_epi16(a, 4), nibble),
-                                       _mm256_and_si256(_mm256_slli_epi16(high, 2), top));
-    const __m256i w2 = _mm256_or_si256(_mm256_and_si256(b, nibble), _mm256_and_si256(high, top));
-    const __m256i w3 = _mm256_or_si256(_mm256_and_si256(_mm256_srli_epi16(b, 4), nibble),
-                                       _mm256_and_si256(_mm256_srli_epi16(high, 2), top));
-    const __m256i first =
-        _mm256_add_epi16(_mm256_maddubs_epi16(w0, x[0]), _mm256_maddubs_epi16(w1, x[1]));
-    const __m256i second =
-        _mm256_add_epi16(_mm256_maddubs_epi16(w2, x[2]), _mm256_maddubs_epi16(w3, x[3]));
-    const __m256i sums =
-        _mm256_add_epi32(_mm256_madd_epi16(first, scale), _mm256_madd_epi16(second, scale));
-    return _mm256_add_epi32(sums, _mm256_madd_epi16(minus_sum, scale));
+    const __m256i low[4] = {a, _mm256_srli_epi16(a, 4), b, _mm256_srli_epi16(b, 4)};
+    const __m256i top[4] = {_mm256_slli_epi16(high, 4), _mm256_slli_epi16(high, 2), high,
+                            _mm256_srli_epi16(high, 2)};
+    for (int g = 0; g < 4; ++g) {
+        q[g] = _mm256_or_si256(_mm256_and_si256(low[g], nibble), _mm256_and_si256(top[g], bits));
+    }
+}
+
+// scale · Σ (q - 32) · x over one sub-block, for eight rows.
+[[gnu::always_inline]] inline __m256i sub_block(const std::byte* quants, const std::int8_t* x,
+                                                __m256i minus_sum, __m256i scale) {
+    __m256i q[4];
+    decode(quants, q);
+    __m256i sums[2];
+    for (int k = 0; k < 2; ++k) {
+        const std::int8_t* at = x + 8 * k;
+        sums[k] = _mm256_add_epi16(_mm256_maddubs_epi16(q[2 * k], avx2::broadcast4(at)),
+                                   _mm256_maddubs_epi16(q[2 * k + 1], avx2::broadcast4(at + 4)));
+    }
+    const __m256i exact =
+        _mm256_add_epi32(_mm256_madd_epi16(sums[0], scale), _mm256_madd_epi16(sums[1], scale));
+    return _mm256_add_epi32(exact, _mm256_madd_epi16(minus_sum, scale));
 }
 
 // The dot products of 16 packed rows with x.
@@ -73,10 +80,7 @@ template <int kAhead>
             for (int sub = 2 * pair; sub < 2 * pair + 2; ++sub) {
                 const std::byte* quants = block + kQuants + 192 * sub;
                 fetch<kAhead, 3>(quants);
-                __m256i x[4];
-                for (int i = 0; i < 4; ++i) {
-                    x[i] = avx2::broadcast4(q8 + b * 256 + 16 * sub + 4 * i);
-                }
+                const std::int8_t* x = q8 + b * 256 + 16 * sub;
                 const __m256i minus_sum = _mm256_set1_epi16(minus_sums[b * 16 + sub]);
                 for (int half = 0; half < 2; ++half) {
                     const __m256i scales = twice(block + kScales + 16 * sub + 8 * half);

@@ -190,6 +190,7 @@ int verb_worker(const Arguments& arguments) {
     options.message = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
     const auto weights = std::make_shared<PreparedWeights>();
     options.idle = [&] { weights->drop(); };
+    options.once = arguments.has("once");
     Worker worker(options);
     const RunJob run = [&](Job& job) { return run_job(job, arguments, weights); };
     auto decided = [&](Store& store, const std::string& id) {
@@ -199,16 +200,8 @@ int verb_worker(const Arguments& arguments) {
         fmt::print("{}\n", show_text(record));
         std::fflush(stdout);  // a log file is read while the worker goes on
     };
-    if (arguments.has("once")) {
-        for (;;) {
-            const Worked worked = worker.work_one(run);
-            if (worked.end == WorkEnd::nothing || worked.end == WorkEnd::host_busy) return kExitOk;
-            if (worked.end == WorkEnd::decided) decided(worker.store(), worked.id);
-            if (interrupt_signal().raised()) return kExitInterrupted;
-        }
-    }
     worker.work(run, decided);
-    return kExitOk;
+    return options.once && interrupt_signal().raised() ? kExitInterrupted : kExitOk;
 }
 
 int verb_queue(const Arguments& arguments) {

@@ -180,8 +180,10 @@ void Worker::work(const RunJob& run,
             }
             if (worked.end == WorkEnd::decided && decided) decided(store_, worked.id);
             if (worked.end != WorkEnd::nothing && worked.end != WorkEnd::host_busy) continue;
+            if (options_.once) return;
             if (options_.idle) options_.idle();
         } catch (const DatabaseGone& gone) {
+            if (options_.once) throw;
             say(gone.what());
         }
         pollfd entry{options_.shutdown != nullptr ? options_.shutdown->fd() : -1, POLLIN, 0};

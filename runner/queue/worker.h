@@ -25,6 +25,7 @@ struct WorkerOptions {
     std::string spool_dir;        // empty: <state>/spool
     double host_lock_wait_s = 0;  // how long work_one waits for another benchmark to end
     bool synchronous_commit = true;
+    bool once = false;                                // work() ends when the queue is empty
     StopSignal* shutdown = nullptr;                   // finish nothing more, give the job back
     std::function<void(const std::string&)> message;  // one line for people
     std::function<void()> idle;                       // no job for now: give back what was kept

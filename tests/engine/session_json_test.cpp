@@ -33,6 +33,16 @@ TEST(SessionJson, EveryMessageReadsBack) {
     expect_round_trip(ErrorReply{"n", "why"}, &reply_from_line);
 }
 
+// An engine that is older than a field refuses its name, so a field at its default is not sent.
+TEST(SessionJson, RequestsLeaveOutDefaults) {
+    DuetRequest request{"n", "block", "0110", 4, 8, 8, 2, "x", 0};
+    EXPECT_EQ(to_line(Request{request}).find("depth"), std::string::npos);
+    request.depth = 5;
+    EXPECT_NE(to_line(Request{request}).find("\"depth\":5"), std::string::npos);
+    EXPECT_NE(to_line(Request{request}).find("\"text\":\"x\""), std::string::npos);
+    EXPECT_NE(to_line(Reply{DuetReply{}}).find("\"steal_share\":0"), std::string::npos);
+}
+
 TEST(SessionJson, LargeSeedsSurvive) {
     OpenRequest request{"n", {{"A", {}}, {"B", {}}}, 64, UINT64_MAX};
     const Request back = request_from_line(to_line(Request{request}));

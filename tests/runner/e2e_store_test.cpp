@@ -106,6 +106,16 @@ TEST_F(StoreVerbs, LeversSayWhatTheyCannotMove) {
     EXPECT_EQ(run(here, {"gc", "--older-than", "1", "--dry-run"}).at("rows"), 0);
 }
 
+TEST_F(StoreVerbs, AWorkerSaysWhichJobFailedAndWhy) {
+    nlohmann::json spec = small_experiment();
+    spec["subject"]["model"] = "absent.gguf";
+    run(here, {"submit", here.experiment("hopeless", spec)});
+    const CliResult worked = here.run({"worker", "--once"});
+    EXPECT_EQ(worked.code, 0) << worked.err;
+    EXPECT_THAT(worked.err, ::testing::ContainsRegex("hopeless-[0-9a-f]+: .*absent.gguf"));
+    EXPECT_EQ(run(here, {"show", "hopeless"}).at("state"), "failed");
+}
+
 TEST_F(StoreVerbs, TheFaultTestReportsWhatItDid) {
     const nlohmann::json report = run(here, {"fault-test", "--kills", "6", "--seed", "3"});
     EXPECT_EQ(report.at("sound"), true);
