@@ -20,11 +20,14 @@ struct Dot {
     static void run(const std::byte* rows, int /*first*/, const std::array<MatmulVector, kN>& x,
                     std::int64_t cols, __m256* y) {
         const __m256i nibble = _mm256_set1_epi8(15);
-        for (int i = 0; i < kN; ++i) y[i] = _mm256_setzero_ps();
+        __m256 total[kN];
+        for (int i = 0; i < kN; ++i) total[i] = _mm256_setzero_ps();
         for (std::int64_t b = 0; b < cols / 32; ++b) {
             const std::byte* block = rows + b * q4_0_rows8::kBlockBytes;
             __m256i pairs[kN];
             for (int i = 0; i < kN; ++i) pairs[i] = _mm256_setzero_si256();
+// Unrolled by GCC 12 it would keep sums on the stack.
+#pragma GCC unroll 1
             for (int j = 0; j < 4; ++j) {
                 const __m256i w = avx2::load(block + 16 + 32 * j);
                 const __m256i even = _mm256_and_si256(w, nibble);
@@ -41,10 +44,11 @@ struct Dot {
                 const __m256i exact =
                     _mm256_sub_epi32(_mm256_madd_epi16(pairs[i], _mm256_set1_epi16(1)),
                                      _mm256_set1_epi32(8 * x[i].sum[b]));
-                y[i] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(exact),
-                                       q4_0_rows8::factors(block, x[i].scale[b]), y[i]);
+                total[i] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(exact),
+                                           q4_0_rows8::factors(block, x[i].scale[b]), total[i]);
             }
         }
+        for (int i = 0; i < kN; ++i) y[i] = total[i];
     }
 };
 
