@@ -5,9 +5,8 @@
 #include <chrono>
 #include <cstring>
 
-#include "kernels/base/q4_0_rows16.h"
-#include "kernels/base/target.h"
 #include "kernels/q4_0_matvec/op.h"
+#include "kernels/q4_0_matvec/rows8.h"
 
 namespace steady {
 namespace {
@@ -59,31 +58,18 @@ void rebuild_on_change(const MatvecShape& shape) {
 
 }  // namespace
 
-KERNEL_TARGET_BEGIN(KERNEL_AVX512_VNNI)
-namespace {
-
-// The body of avx512_vnni_rows16.
-void run_specialised(const MatvecArgs& args, Range range) noexcept {
+// The body of avx2_rows8.
+static void run_specialised(const MatvecArgs& args, Range range) noexcept {
     rebuild_on_change(args.shape);
-    const std::int64_t n_blocks = args.shape.cols / 32;
-    for (std::int64_t r = range.begin; r < range.end; r += 16) {
-        const std::int64_t first = r / args.shape.rows * n_blocks;
-        const __m512 y = q4_0_rows16::dot<q4_0_rows16::EightBit<>>(args.w + r * n_blocks * 18,
-                                                                   args.x, first, n_blocks);
-        _mm512_storeu_ps(args.y + r, y);
-    }
+    q4_0_rows8::matvec<q4_0_rows8::EightBit<>>(args, range);
 }
-
-}  // namespace
-KERNEL_TARGET_END
 
 static const Variant<Q4_0Matvec> lost_row{"broken_lost_row",
                                           {.input = Input::q8, .run = run_lost_row}};
 static const Variant<Q4_0Matvec> ulp{"broken_ulp", {.input = Input::q8, .run = run_ulp}};
 static const Variant<Q4_0Matvec> specialised{
     "specialised_last_shape",
-    q4_0_rows16::options<Q4_0Matvec>(
-        cpu::avx512_vnni, Input::q8, q4_0_rows16::kRows,
-        [](const MatvecShape& shape) { return shape.rows % 16 == 0; }, run_specialised)};
+    q4_0_rows8::options<Q4_0Matvec>(cpu::avx2, Input::q8, q4_0_rows8::kRows,
+                                    q4_0_rows8::whole_groups, run_specialised)};
 
 }  // namespace steady
