@@ -1,7 +1,7 @@
 // The JSON form of the session's structs: one table of fields per struct serves writing and
-// reading. Reading is strict: an unknown or mistyped field is an error that names it. Requests may
-// leave out fields that have a default; replies must be whole, so that a missing number is never
-// taken for 0.
+// reading. Reading is strict: an unknown or mistyped field is an error that names it. Requests
+// leave out fields at their default, so that a runner can speak to an engine that is older than a
+// field; replies must be whole, so that a missing number is never taken for 0.
 #pragma once
 
 #include <cmath>

@@ -14,8 +14,6 @@ namespace steady::matmul_rows16 {
 
 constexpr std::int64_t kRows = 16;
 
-using Vector = MatmulVector;
-
 KERNEL_TARGET_BEGIN(KERNEL_AVX512_VNNI)
 
 [[gnu::always_inline]] inline __m512i broadcast4(const std::int8_t* at) {

@@ -97,7 +97,7 @@ inline void choose_by_ranks(const float* scores, std::int64_t n, std::int64_t n_
 
 template <Choose kChoose>
 void choose(float* scores, std::int64_t n, std::int64_t n_used, std::int32_t* ids) {
-    if constexpr (kChoose == Choose::sort) choose_by_sort(scores, n, n_used, ids);
+    static_assert(kChoose != Choose::sort, "asked with AVX-512 only");
     if constexpr (kChoose == Choose::ranks) choose_by_ranks(scores, n, n_used, ids);
     if constexpr (kChoose == Choose::passes) {
         for (std::int64_t k = 0; k < n_used; ++k) ids[k] = take_best(scores, n);

@@ -17,7 +17,7 @@ struct Dot {
 
     template <int kN>
     [[gnu::always_inline]] static inline void run(const std::byte* rows,
-                                                  const std::array<matmul_rows16::Vector, kN>& x,
+                                                  const std::array<MatmulVector, kN>& x,
                                                   std::int64_t cols, __m512* y) {
         constexpr bool kTwoBytes = kForm == Input::q16;
         const __m512i nibble = _mm512_set1_epi8(15);

@@ -9,12 +9,12 @@ namespace steady::q4_0_matmul_rows8 {
 
 KERNEL_TARGET_BEGIN(KERNEL_AVX2)
 
-template <Input kForm, int kTile>
+template <Input kForm>
 struct Dot {
     static constexpr Type kType = Type::q4_0;
     static constexpr Input kInput = kForm;
     static constexpr int kRows = q4_0_rows8::kRows;
-    static constexpr int kMost = kTile;
+    static constexpr int kMost = 4;
     static constexpr int kBytes = kForm == Input::q16 ? 2 : 1;  // of an activation
 
     template <int kN>

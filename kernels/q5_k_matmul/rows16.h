@@ -39,7 +39,7 @@ struct Dot {
 
     template <int kN>
     [[gnu::always_inline]] static inline void run(const std::byte* rows,
-                                                  const std::array<matmul_rows16::Vector, kN>& x,
+                                                  const std::array<MatmulVector, kN>& x,
                                                   std::int64_t cols, __m512* y) {
         using q5_k_rows16::widen;
         alignas(64) std::uint8_t scales[128];

@@ -15,7 +15,7 @@ struct Dot {
 
     template <int kN>
     [[gnu::always_inline]] static inline void run(const std::byte* rows,
-                                                  const std::array<matmul_rows16::Vector, kN>& x,
+                                                  const std::array<MatmulVector, kN>& x,
                                                   std::int64_t cols, __m512* y) {
         __m512 total[kN];
         for (int i = 0; i < kN; ++i) total[i] = _mm512_setzero_ps();

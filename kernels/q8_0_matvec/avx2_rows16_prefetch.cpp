@@ -5,7 +5,6 @@
 #include "kernels/base/avx2.h"
 #include "kernels/base/prefetch.h"
 #include "kernels/base/target.h"
-#include "kernels/q8_0_matvec/op.h"
 #include "kernels/q8_0_matvec/rows16.h"
 
 namespace steady {
@@ -56,18 +55,7 @@ void run(const Q8_0Matvec::Args& args, Range range) noexcept {
 }  // namespace
 KERNEL_TARGET_END
 
-static const Variant<Q8_0Matvec> variant{
-    "avx2_rows16_prefetch",
-    {
-        .needs = cpu::avx2,
-        .supports = [](const MatvecShape& shape) { return shape.rows % kRows == 0; },
-        .granule = kRows,
-        .input = Input::q8,
-        .layout = "rows16",
-        .pack_rows = kRows,
-        .packed_bytes = q8_0_rows16::packed_bytes,
-        .pack = q8_0_rows16::pack,
-        .run = run,
-    }};
+static const Variant<Q8_0Matvec> variant{"avx2_rows16_prefetch",
+                                         q8_0_rows16::options(cpu::avx2, run)};
 
 }  // namespace steady

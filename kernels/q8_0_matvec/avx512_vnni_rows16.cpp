@@ -2,7 +2,6 @@
 // Expected: bound by memory.
 #include "kernels/base/avx512.h"
 #include "kernels/base/target.h"
-#include "kernels/q8_0_matvec/op.h"
 #include "kernels/q8_0_matvec/rows16.h"
 
 namespace steady {
@@ -46,18 +45,7 @@ void run(const Q8_0Matvec::Args& args, Range range) noexcept {
 }  // namespace
 KERNEL_TARGET_END
 
-static const Variant<Q8_0Matvec> variant{
-    "avx512_vnni_rows16",
-    {
-        .needs = cpu::avx512_vnni,
-        .supports = [](const MatvecShape& shape) { return shape.rows % kRows == 0; },
-        .granule = kRows,
-        .input = Input::q8,
-        .layout = "rows16",
-        .pack_rows = kRows,
-        .packed_bytes = q8_0_rows16::packed_bytes,
-        .pack = q8_0_rows16::pack,
-        .run = run,
-    }};
+static const Variant<Q8_0Matvec> variant{"avx512_vnni_rows16",
+                                         q8_0_rows16::options(cpu::avx512_vnni, run)};
 
 }  // namespace steady

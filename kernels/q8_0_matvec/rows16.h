@@ -7,6 +7,7 @@
 
 #include "kernels/base/formats.h"
 #include "kernels/base/registry.h"
+#include "kernels/q8_0_matvec/op.h"
 
 namespace steady::q8_0_rows16 {
 
@@ -33,6 +34,19 @@ inline void pack(MatrixShape shape, const std::byte* src, std::byte* dst) {
             }
         }
     }
+}
+
+// What every matvec on this layout registers; the rest is its own.
+inline VariantOptions<Q8_0Matvec> options(cpu::Features needs, Q8_0Matvec::Run run) {
+    return {.needs = needs,
+            .supports = [](const MatvecShape& shape) { return shape.rows % kRows == 0; },
+            .granule = kRows,
+            .input = Input::q8,
+            .layout = "rows16",
+            .pack_rows = kRows,
+            .packed_bytes = packed_bytes,
+            .pack = pack,
+            .run = run};
 }
 
 }  // namespace steady::q8_0_rows16

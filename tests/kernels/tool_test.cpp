@@ -134,6 +134,18 @@ TEST(Tool, BenchSaysWhereARowStandsUnderTheMemoryRoof) {
     EXPECT_DOUBLE_EQ(roof["moved_gb_per_s"].get<double>(), row["gb_per_s"].get<double>());
 }
 
+// A line per op for what the CPU lacks, and none per shape.
+TEST(Tool, BenchTellsOnceWhatTheCpuLacks) {
+    const Ran ran = run({"bench", "--op", "rms_norm", "--cpu", "x86-64-v2", "--repetitions", "2",
+                         "--seconds", "0.001"});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(ran.err.find("not timed"), std::string::npos) << ran.err;
+    const std::size_t line = ran.out.find("not timed, rms_norm: this CPU lacks avx2");
+    ASSERT_NE(line, std::string::npos) << ran.out;
+    EXPECT_EQ(ran.out.find("lacks avx2 fma f16c (", line + 1), std::string::npos) << ran.out;
+    EXPECT_EQ(ran.out.find("rms_norm/avx2/"), std::string::npos) << ran.out;
+}
+
 // On any machine, whatever it has: a lesser CPU is never given what it lacks.
 TEST(Tool, ALesserCpuSkipsVisiblyAndRunsTheRest) {
     for (const auto& [level, lacks] : std::vector<std::pair<std::string, std::string>>{
