@@ -100,22 +100,24 @@ std::string socket_dir(const std::string& name, const std::optional<Identity>& r
     throw Error{"no directory short enough for the database socket", kExitInternal};
 }
 
-// A directory that only its owner may enter and that nobody else could have planted.
+// A directory that only its owner may enter and that nobody else could have planted. One that
+// still belongs to this process's user was made by a starter that has not given it away yet, or
+// died before it could: any starter gives it away.
 void make_private_directory(const std::string& path, const std::optional<Identity>& run_as,
                             mode_t mode) {
     const uid_t uid = run_as ? run_as->uid : ::geteuid();
-    if (::mkdir(path.c_str(), mode) == 0) {
-        if (run_as && ::lchown(path.c_str(), run_as->uid, run_as->gid) != 0) {
-            throw Error{
-                fmt::format("cannot give {} to {}: {}", path, run_as->name, std::strerror(errno))};
-        }
-    }
+    ::mkdir(path.c_str(), mode);
     struct stat info {};
     if (::lstat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
         throw Error{
             fmt::format("{} is not a directory that can be used: {}", path, std::strerror(errno))};
     }
-    if (info.st_uid != uid) {
+    if (run_as && info.st_uid == ::geteuid()) {
+        if (::lchown(path.c_str(), run_as->uid, run_as->gid) != 0) {
+            throw Error{
+                fmt::format("cannot give {} to {}: {}", path, run_as->name, std::strerror(errno))};
+        }
+    } else if (info.st_uid != uid) {
         throw Error{fmt::format("{} belongs to uid {}, not {}; remove it or set STEADY_STATE_DIR",
                                 path, info.st_uid, uid)};
     }

@@ -122,6 +122,14 @@ TEST_F(Cluster, SurvivesDeathOfTheStarterAtAnyPoint) {
     }
 }
 
+TEST_F(Cluster, GivesAwayADirectoryThatADeadStarterLeft) {
+    const auto layout = cluster::find_layout(base_);
+    if (!layout.run_as) GTEST_SKIP() << "only root makes directories for another user";
+    std::filesystem::create_directories(layout.home);  // made, and death before the change of owner
+    std::filesystem::create_directories(layout.socket_dir);
+    EXPECT_EQ(count(start(), "select 1"), 1);
+}
+
 TEST_F(Cluster, StartsOverAStalePidFileWhoseIdWasReused) {
     start();
     const auto status = private_cluster_status(base_);
