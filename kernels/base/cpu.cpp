@@ -136,6 +136,12 @@ bool beyond_level(const std::string& name, Features& hidden) {
     return true;
 }
 
+std::string level() {
+    if (has(avx512_vnni)) return "avx512_vnni";
+    if (has(avx512)) return "avx512";
+    return has(avx2) ? "avx2" : "x86-64-v2";
+}
+
 std::int64_t last_level_cache_bytes() {
     // The system's own view first: cpuid counts the caches of the whole package on some machines.
     std::int64_t largest = 0;

@@ -60,6 +60,7 @@ Features to_hide(const std::string& name);
 // "avx512", "avx512_vnni", or "native" (nothing). False for an unknown name.
 bool beyond_level(const std::string& name, Features& hidden);
 constexpr const char* kLevels = "x86-64-v2, avx2, avx512, avx512_vnni, native";
+std::string level();  // the highest of them that is available here
 
 // Bytes of the largest cache, 0 when unknown; and the brand string, "unknown" without one.
 std::int64_t last_level_cache_bytes();

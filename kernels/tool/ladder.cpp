@@ -1,12 +1,13 @@
 // The ladder of the ops that read weights: every rung's time and share of the read bandwidth on the
-// op's largest shape of the models, as one Markdown page and one figure. Both are made by this
-// command and never edited.
+// op's largest shape of the models, as a section of a README and one figure per level of CPU. Both
+// are made by this command and never edited.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "engine/protocol/error.h"
 #include "kernels/tool/measure.h"
@@ -61,15 +62,17 @@ std::string conditions(const Options& options, const Bandwidth& read) {
                        read.gb_per_s, read.gb_per_s_low, read.gb_per_s_high);
 }
 
+std::string figure_name() { return fmt::format("ladder-{}.svg", cpu::level()); }
+
 std::string markdown(const std::vector<Ladder>& ladders, const std::string& measured_on) {
     std::string text = fmt::format(
-        "# The ladder\n\nMade by `steady-kernels ladder --out kernels`; do not edit. Measured on: "
-        "{}. GB/s count the bytes of the file's layout; each time is the median of its "
-        "repetitions, ± half their range.\n\n![Share of read bandwidth per rung](ladder.svg)\n",
-        measured_on);
+        "### Ladder of a CPU with {}\n\nMeasured on: {}. GB/s count the bytes of the file's layout; "
+        "each time is the median of its repetitions, ± half their range.\n\n"
+        "![Share of read bandwidth per rung]({})\n",
+        cpu::level(), measured_on, figure_name());
     for (const Ladder& ladder : ladders) {
         text += fmt::format(
-            "\n## {}, {}\n\n| rung | µs | ± | GB/s | of read bandwidth | × reference |\n"
+            "\n#### {}, {}\n\n| rung | µs | ± | GB/s | of read bandwidth | × reference |\n"
             "| --- | ---: | ---: | ---: | ---: | ---: |\n",
             ladder.op, ladder.shape);
         for (const Json& rung : ladder.rungs) {
@@ -130,6 +133,24 @@ void write_file(const std::filesystem::path& path, const std::string& text) {
         fmt::format("--out: '{}' cannot be written; name a folder that exists", path.string())};
 }
 
+// The page with this level's section in place of the one it had, or at its end.
+std::string with_section(std::string page, const std::string& section) {
+    const std::string begin =
+        fmt::format("<!-- {}: made by `steady-kernels ladder --out`, not edited -->", cpu::level());
+    const std::string end = fmt::format("<!-- end of {} -->", cpu::level());
+    const std::string text = begin + "\n" + section + "\n" + end + "\n";
+    const auto from = page.find(begin);
+    const auto last = from == std::string::npos ? from : page.find(end, from);
+    if (last == std::string::npos) return page.empty() ? text : page + "\n" + text;
+    return page.replace(from, last + end.size() + 1 - from, text);
+}
+
+void write_section(const std::filesystem::path& path, const std::string& section) {
+    std::stringstream page;
+    if (std::filesystem::exists(path)) page << std::ifstream(path).rdbuf();
+    write_file(path, with_section(page.str(), section));
+}
+
 }  // namespace
 
 int run_ladder(const Options& options) {
@@ -160,8 +181,8 @@ int run_ladder(const Options& options) {
         fmt::print("{}", markdown(ladders, measured_on));
     }
     if (!options.out.empty()) {
-        write_file(folder / "ladder.md", markdown(ladders, measured_on));
-        write_file(folder / "ladder.svg", svg(ladders, measured_on));
+        write_section(folder / "README.md", markdown(ladders, measured_on));
+        write_file(folder / figure_name(), svg(ladders, measured_on));
     }
     return kExitOk;
 }

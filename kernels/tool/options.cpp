@@ -230,9 +230,9 @@ std::string usage() {
            "A shape reads rows=768,cols=2048. A cut is static, dynamic or dynamic:N (pieces per\n"
            "thread). tune searches variant and cut per shape and remembers in FILE\n"
            "(.steady/tune.json); its winner is a candidate, not a verdict. ladder writes "
-           "ladder.md\n"
-           "and ladder.svg into DIR. --cpu LEVEL (x86-64-v2, avx2, avx512, avx512_vnni) treats\n"
-           "this CPU as a lesser one; --without FEATURE hides one feature.\n"
+           "its\n"
+           "section of DIR/README.md and DIR/ladder-LEVEL.svg. --cpu LEVEL (x86-64-v2, avx2,\n"
+           "avx512, avx512_vnni) treats this CPU as a lesser one; --without FEATURE hides one feature.\n"
            "Exit codes: 0 good, 1 a check failed, 2 usage.\n";
 }
 

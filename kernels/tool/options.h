@@ -32,7 +32,7 @@ struct Options {
     std::string cpu = "native";               // the most that the CPU may be
     std::string cache = ".steady/tune.json";  // tune: results of earlier searches
     bool again = false;                       // tune: search even when the cache knows
-    std::string out;                          // ladder: folder of ladder.md and ladder.svg
+    std::string out;                          // ladder: folder of README.md and the figure
     CutRule cut;                              // bench, duet
 };
 

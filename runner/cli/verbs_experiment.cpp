@@ -165,6 +165,21 @@ int verb_rerun(const Arguments& arguments) {
     return exit_code(now.analysis->verdict);
 }
 
+namespace {
+
+// A file that was submitted before keeps the priority and tags of its first time.
+std::string what_next(const Submitted& submitted) {
+    const std::string& state = submitted.state;
+    if (state == "queued") {
+        return fmt::format(", where it was; `steady priority {} N` moves it", submitted.id);
+    }
+    if (state == "done") return fmt::format("; `steady rerun {}` asks it again", submitted.id);
+    if (state == "running") return "";
+    return fmt::format("; `steady requeue {}` queues it again", submitted.id);
+}
+
+}  // namespace
+
 int verb_submit(const Arguments& arguments) {
     const Spec spec = load_spec(arguments.words[0]);
     Store store = open_store(arguments);
@@ -172,14 +187,16 @@ int verb_submit(const Arguments& arguments) {
     options.priority = static_cast<int>(arguments.number("priority", 0, -100, 100));
     options.need_tags = split_list(arguments.get("tags"));
     const Submitted submitted = submit_spec(store, spec, options);
-    return print(
-        arguments,
-        {{"id", submitted.id},
-         {"job", submitted.job},
-         {"created", submitted.created},
-         {"state", submitted.state}},
+    std::string text =
         fmt::format("{} {}; state {}", submitted.id,
-                    submitted.created ? "queued" : "was submitted before", submitted.state));
+                    submitted.created ? "queued" : "was submitted before", submitted.state);
+    if (!submitted.created) text += what_next(submitted);
+    return print(arguments,
+                 {{"id", submitted.id},
+                  {"job", submitted.job},
+                  {"created", submitted.created},
+                  {"state", submitted.state}},
+                 text);
 }
 
 int verb_worker(const Arguments& arguments) {

@@ -182,19 +182,28 @@ TEST(Tool, DisasmShowsTheCodeOfOneVariant) {
     EXPECT_NE(text.out.find("innermost loop at"), std::string::npos);
 }
 
-TEST(Tool, LadderWritesAPageAndAFigure) {
+TEST(Tool, LadderWritesItsSectionAndAFigure) {
     const std::filesystem::path folder = testing::TempDir() + "/ladder";
     std::filesystem::create_directories(folder);
-    const Ran ran = run({"ladder", "--op", "rms_norm", "--shape", "n=512", "--out", folder,
-                         "--repetitions", "2", "--seconds", "0.001"});
-    EXPECT_EQ(ran.code, 0) << ran.err;
-    std::stringstream page;
-    page << std::ifstream(folder / "ladder.md").rdbuf();
-    EXPECT_NE(page.str().find("| [reference](rms_norm/reference.cpp) |"), std::string::npos);
-    std::stringstream figure;
-    figure << std::ifstream(folder / "ladder.svg").rdbuf();
-    EXPECT_EQ(figure.str().rfind("<svg", 0), 0U);
-    EXPECT_NE(figure.str().find("reference</text><rect"), std::string::npos);
+    std::ofstream(folder / "README.md") << "# Before\n";
+    const auto contents = [&](const std::string& name) {
+        std::stringstream text;
+        text << std::ifstream(folder / name).rdbuf();
+        return text.str();
+    };
+    for (const char* shape : {"n=512", "n=768"}) {
+        const Ran ran = run({"ladder", "--op", "rms_norm", "--shape", shape, "--out", folder,
+                             "--repetitions", "2", "--seconds", "0.001"});
+        EXPECT_EQ(ran.code, 0) << ran.err;
+    }
+    const std::string page = contents("README.md");
+    EXPECT_EQ(page.rfind("# Before\n", 0), 0U);
+    EXPECT_NE(page.find("| [reference](rms_norm/reference.cpp) |"), std::string::npos);
+    EXPECT_NE(page.find("rms_norm, n=768"), std::string::npos);
+    EXPECT_EQ(page.find("rms_norm, n=512"), std::string::npos) << "the second run takes its place";
+    const std::string figure = contents("ladder-" + cpu::level() + ".svg");
+    EXPECT_EQ(figure.rfind("<svg", 0), 0U);
+    EXPECT_NE(figure.find("reference</text><rect"), std::string::npos);
     std::filesystem::remove_all(folder);
 }
 

@@ -90,8 +90,11 @@ TEST_F(StoreVerbs, LeversSayWhatTheyCannotMove) {
     EXPECT_EQ(run(here, {"priority", "later", "7"}).at("priority"), 7);
     EXPECT_THAT(run(here, {"queue"}).dump(), ::testing::MatchesRegex(".*later-.*waiting-.*"));
     EXPECT_THAT(here.run({"priority", "later", "101"}).err, HasSubstr("-100 to 100"));
+    const std::string again = here.experiment("later", small_experiment());
+    EXPECT_THAT(here.run({"submit", again, "--priority", "9"}).out, HasSubstr("`steady priority"));
     run(here, {"cancel", "later"});
     EXPECT_THAT(here.run({"priority", "later", "1"}).err, HasSubstr("only a waiting job"));
+    EXPECT_THAT(here.run({"submit", again}).out, HasSubstr("`steady requeue"));
     EXPECT_EQ(run(here, {"unpin", "waiting"}).at("pairs_set_aside"), 0);
     EXPECT_THAT(here.run({"export", "waiting", "x.json"}).err, HasSubstr("is queued"));
     EXPECT_THAT(here.run({"export", "waiting", "else"}).err,
