@@ -170,16 +170,21 @@ void add_kernels(const Profile& profile, std::set<std::string>& seen, std::vecto
 }  // namespace
 
 ListPage list(Transaction& transaction, const ListQuery& query) {
-    static const std::string statement =
-        std::string("select ") + sql::kPageColumns + sql::kPageTables + sql::kPagePicked;
-    ListPage page;
+    static const std::string columns = std::string("select ") + sql::kPageColumns;
+    static const std::string rest = std::string(sql::kPageJoins) + sql::kPagePicked;
+    static const std::string newest = columns + sql::kPageNewest + rest;
+    static const std::string all = columns + sql::kPageAll + rest;
     const std::string words = search_words(query.text);
     const std::int64_t before = query.before == 0 ? INT64_MAX : query.before;
-    for (const auto& row :
-         transaction.exec_params(statement, query.verdict, query.state, query.owner, query.metric,
-                                 query.host, words, before, query.limit + 1, query.suite)) {
-        page.rows.push_back(list_row(row));
-    }
+    const auto ask = [&](const std::string& statement) {
+        return transaction.exec_params(statement, query.verdict, query.state, query.owner,
+                                       query.metric, query.host, words, before, query.limit + 1,
+                                       query.suite);
+    };
+    pqxx::result rows = ask(newest);
+    if (static_cast<int>(rows.size()) <= query.limit) rows = ask(all);
+    ListPage page;
+    for (const auto& row : rows) page.rows.push_back(list_row(row));
     if (static_cast<int>(page.rows.size()) > query.limit) {
         page.rows.pop_back();
         page.next = page.rows.back().cursor;
@@ -188,8 +193,8 @@ ListPage list(Transaction& transaction, const ListQuery& query) {
 }
 
 std::vector<ListRow> journal(Transaction& transaction, const std::string& words, int limit) {
-    static const std::string statement =
-        std::string("select ") + sql::kPageColumns + sql::kPageTables + sql::kPageDecided;
+    static const std::string statement = std::string("select ") + sql::kPageColumns +
+                                         sql::kPageAll + sql::kPageJoins + sql::kPageDecided;
     std::vector<ListRow> out;
     for (const auto& row : transaction.exec_params(statement, search_words(words), limit)) {
         out.push_back(list_row(row));

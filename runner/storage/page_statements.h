@@ -13,8 +13,15 @@ inline constexpr const char* kPageColumns =
     "e.pairs_max, " STEADY_ISO("e.submitted_at") ", " STEADY_ISO("v.at") ", "
     "j.note, (select body from steady.journal b where b.job_id = j.job_id and b.kind = 'path') ";
 
-inline constexpr const char* kPageTables =
-    "from steady.experiment e join steady.job j using (exp_id) "
+inline constexpr const char* kPageAll = "from steady.experiment e ";
+
+// The same of the newest before the cursor: a page is nearly always among them, and the planner
+// need not guess how many rows a word or an owner has.
+inline constexpr const char* kPageNewest =
+    "from (select * from steady.experiment where exp_id < $7 order by exp_id desc limit 2000) e ";
+
+inline constexpr const char* kPageJoins =
+    "join steady.job j using (exp_id) "
     "left join steady.verdict v using (job_id) left join steady.host h on h.host_id = j.host_id "
     "left join steady.host p on p.host_id = j.pin_host ";
 
