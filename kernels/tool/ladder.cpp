@@ -66,7 +66,8 @@ std::string figure_name() { return fmt::format("ladder-{}.svg", cpu::level()); }
 
 std::string markdown(const std::vector<Ladder>& ladders, const std::string& measured_on) {
     std::string text = fmt::format(
-        "### Ladder of a CPU with {}\n\nMeasured on: {}. GB/s count the bytes of the file's layout; "
+        "### Ladder of a CPU with {}\n\nMeasured on: {}. GB/s count the bytes of the file's "
+        "layout; "
         "each time is the median of its repetitions, ± half their range.\n\n"
         "![Share of read bandwidth per rung]({})\n",
         cpu::level(), measured_on, figure_name());

@@ -232,7 +232,8 @@ std::string usage() {
            "(.steady/tune.json); its winner is a candidate, not a verdict. ladder writes "
            "its\n"
            "section of DIR/README.md and DIR/ladder-LEVEL.svg. --cpu LEVEL (x86-64-v2, avx2,\n"
-           "avx512, avx512_vnni) treats this CPU as a lesser one; --without FEATURE hides one feature.\n"
+           "avx512, avx512_vnni) treats this CPU as a lesser one; --without FEATURE hides one "
+           "feature.\n"
            "Exit codes: 0 good, 1 a check failed, 2 usage.\n";
 }
 

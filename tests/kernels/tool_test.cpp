@@ -125,7 +125,7 @@ TEST(Tool, BenchSaysWhereARowStandsUnderTheMemoryRoof) {
     EXPECT_EQ(ran.code, 0) << ran.err;
     const auto document = nlohmann::json::parse(ran.out);
     const auto row = document["results"][1];
-    const auto roof = row["roofline"];
+    const auto& roof = row["roofline"];
     const double intensity = roof["flop_per_byte"];
     EXPECT_DOUBLE_EQ(intensity, 2.0 * 64 * 64 / row["bytes"].get<double>());
     EXPECT_DOUBLE_EQ(roof["memory_roof_gflop_per_s"].get<double>(),
