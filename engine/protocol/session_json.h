@@ -251,13 +251,23 @@ using Reply =
 constexpr const char* kRequestTypes[] = {"open", "correctness", "duet", "profile", "quit"};
 constexpr const char* kReplyTypes[] = {"open", "correctness", "duet", "profile", "quit", "error"};
 
-// Takes out what reading would put back by itself.
-template <class S>
-void drop_defaults(const S& request, Json& json) {
-    const Json usual = to_json(S{});
-    fields(request, [&](const char* name, const auto&, bool required) {
-        if (!required && json[name] == usual[name]) json.erase(name);
-    });
+template <class T, class Variant>
+constexpr bool is_one_of = false;
+template <class T, class... Ts>
+constexpr bool is_one_of<T, std::variant<Ts...>> = (std::is_same_v<T, Ts> || ...);
+
+// A message as it is sent: a request without what reading would put back by itself, so that an
+// engine from before a field answers whoever does not use it.
+template <class T>
+Json to_sent(const T& message) {
+    Json json = to_json(message);
+    if constexpr (is_one_of<T, Request>) {
+        const Json usual = to_json(T{});
+        fields(message, [&](const char* name, const auto&, bool required) {
+            if (!required && json[name] == usual[name]) json.erase(name);
+        });
+    }
+    return json;
 }
 
 // Without the newline; strings that are not UTF-8 get U+FFFD in place of the bad bytes.
@@ -265,12 +275,7 @@ template <class Variant, std::size_t n>
 std::string line_of(const Variant& message, const char* const (&types)[n]) {
     static_assert(std::variant_size_v<Variant> == n);
     Json line = {{"type", types[message.index()]}};
-    const auto add = [&](const auto& each) {
-        Json json = to_json(each);
-        if constexpr (std::is_same_v<Variant, Request>) drop_defaults(each, json);
-        line.update(json);
-    };
-    std::visit(add, message);
+    std::visit([&](const auto& each) { line.update(to_sent(each)); }, message);
     return line.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 inline std::string to_line(const Request& request) { return line_of(request, kRequestTypes); }
@@ -329,7 +334,7 @@ concept Message = requires(T& value) {
 // Found by nlohmann-json: nlohmann::json(reply).
 template <Message T>
 void to_json(nlohmann::json& out, const T& value) {
-    out = nlohmann::json::parse(to_json(value).dump());
+    out = nlohmann::json::parse(to_sent(value).dump());
 }
 
 // A struct from its JSON form, strict; `what` opens the message of the Error.

@@ -41,6 +41,11 @@ TEST(SessionJson, RequestsLeaveOutDefaults) {
     EXPECT_NE(to_line(Request{request}).find("\"depth\":5"), std::string::npos);
     EXPECT_NE(to_line(Request{request}).find("\"text\":\"x\""), std::string::npos);
     EXPECT_NE(to_line(Reply{DuetReply{}}).find("\"steal_share\":0"), std::string::npos);
+    // The runner turns a request into a library's JSON by itself and adds the type to that.
+    EXPECT_EQ(nlohmann::json(request).at("depth"), 5);
+    request.depth = 0;
+    EXPECT_FALSE(nlohmann::json(request).contains("depth"));
+    EXPECT_TRUE(nlohmann::json(DuetReply{}).contains("steal_share"));
 }
 
 TEST(SessionJson, LargeSeedsSurvive) {
