@@ -53,7 +53,7 @@ std::string start_options(const ConnectionOptions& options) {
     }
     if (options.role == DatabaseRole::web) {
         // Lists are short reads of rows that lie in memory, joined in the order in which they are
-        // written: to look for another order takes as long as the read itself.
+        // written: to look for another order, or to compile them, takes as long as the read itself.
         text += " -c join_collapse_limit=1 -c random_page_cost=1.1 -c jit=off";
     }
     return text;
