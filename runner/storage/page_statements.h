@@ -15,10 +15,11 @@ inline constexpr const char* kPageColumns =
 
 inline constexpr const char* kPageAll = "from steady.experiment e ";
 
-// The same of the newest before the cursor: a page is nearly always among them, and the planner
-// need not guess how many rows a word or an owner has.
+// The same of the newest forty pages before the cursor: a page is nearly always found among them,
+// and the planner need not guess how many rows a word or an owner has.
 inline constexpr const char* kPageNewest =
-    "from (select * from steady.experiment where exp_id < $7 order by exp_id desc limit 2000) e ";
+    "from (select * from steady.experiment where exp_id < $7 order by exp_id desc limit 40 * $8) "
+    "e ";
 
 inline constexpr const char* kPageJoins =
     "join steady.job j using (exp_id) "

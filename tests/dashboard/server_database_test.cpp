@@ -127,6 +127,27 @@ TEST_F(OverDatabase, EveryPageHasItsData) {
     EXPECT_EQ(get_json("/submit.json")["$schema"], "http://json-schema.org/draft-07/schema#");
 }
 
+TEST_F(OverDatabase, FindsWhatLiesBehindTheNewestPages) {
+    {
+        pqxx::connection connection(database_.url());
+        pqxx::work work(connection);
+        work.exec(
+            "insert into steady.experiment (name, spec_id, spec_sha, question_sha, spec, "
+            "spec_text, "
+            "seed) select 'later-' || g, 'later', sha256(g::text::bytea), question_sha, spec, "
+            "spec_text, seed from generate_series(1, 100) g, "
+            "(select * from steady.experiment limit 1) any_one");
+        work.exec(
+            "insert into steady.job (exp_id) select exp_id from steady.experiment "
+            "where spec_id = 'later'");
+        work.commit();
+    }
+    const json found = get_json("/experiments.json?verdict=accept&limit=1");
+    ASSERT_EQ(found["rows"].size(), 1u);
+    EXPECT_EQ(found["rows"][0]["verdict"], "accept");
+    EXPECT_EQ(get_json("/experiments.json?limit=200")["rows"].size(), 124u);
+}
+
 TEST_F(OverDatabase, FiltersAndPagesAgree) {
     for (const json& row : get_json("/experiments.json?verdict=accept")["rows"])
         EXPECT_EQ(row["verdict"], "accept");
