@@ -8,25 +8,44 @@
 #include <cstring>
 
 #include "engine/model/weight_store.h"
+#include "kernels/mla_attention_i16/op.h"
+#include "kernels/mla_attention_q8/op.h"
 
 namespace steady {
 
-KvCache::KvCache(const Config& config, std::int64_t context, bool full, Type type)
-    : type_(type), context_(context) {
+namespace {
+
+// What rows of integers have besides their values: two scales.
+constexpr std::int64_t kScaleBytes = 8;
+static_assert(mla_q8::kGroup == mla_i16::kGroup);
+
+std::int64_t value_bytes(CacheForm form, Type type) {
+    if (form == CacheForm::bytes) return 1;
+    return form == CacheForm::i16 ? 2 : block_bytes(type);
+}
+
+}  // namespace
+
+KvCache::KvCache(const Config& config, std::int64_t context, CacheForm form, Type type)
+    : form_(form), type_(type), context_(context) {
     if (context < 1 || context > (std::int64_t{1} << 24)) {
         throw Error{fmt::format("context: {} positions; allowed 1 … {}", context, 1 << 24)};
     }
-    const std::int64_t width = full ? config.n_value + config.head_size() : config.latent_size();
+    const bool full = form == CacheForm::full;
+    const std::int64_t group = keeps_values(form) ? 1 : mla_i16::kGroup;
+    width_ = full ? config.n_value + config.head_size() : config.latent_size();
     n_heads_ = full ? config.n_heads : 1;
-    row_bytes_ = steady::row_bytes(type, width);
-    bytes_ = config.n_blocks * n_heads_ * context * row_bytes_;
+    row_bytes_ = width_ * value_bytes(form, type) + (keeps_values(form) ? 0 : kScaleBytes);
+    region_ = (context + group - 1) / group * group * row_bytes_;
+    bytes_ = config.n_blocks * n_heads_ * region_;
     const std::int64_t available = available_memory_bytes();
     if (available > 0 && bytes_ > available) {
         throw Error{fmt::format(
             "context: {} blocks × {} rows × {} positions × {} values × {} bytes = {} of KV cache, "
             "and {} of memory are available; ask for at most {} positions",
-            config.n_blocks, n_heads_, context, width, block_bytes(type), human_bytes(bytes_),
-            human_bytes(available), available / (config.n_blocks * n_heads_ * row_bytes_))};
+            config.n_blocks, n_heads_, context, width_, value_bytes(form, type),
+            human_bytes(bytes_), human_bytes(available),
+            available / (config.n_blocks * n_heads_ * row_bytes_))};
     }
     void* memory = mmap(nullptr, static_cast<std::size_t>(bytes_), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -38,17 +57,19 @@ KvCache::KvCache(const Config& config, std::int64_t context, bool full, Type typ
     data_ = static_cast<std::byte*>(memory);
 }
 
-void KvCache::repeat(std::int64_t n, std::int64_t n_units, std::int64_t unit_bytes) {
-    const std::int64_t region = context_ * row_bytes_;
-    if (n_units * unit_bytes > region) {
-        throw Error{fmt::format("context: {} positions do not hold {} × {} bytes", context_,
-                                n_units, unit_bytes)};
+void KvCache::copy(std::byte* region, std::int64_t from, std::int64_t to) const {
+    if (form_ == CacheForm::bytes) return mla_q8::copy(region, from, to, width_);
+    if (form_ == CacheForm::i16) return mla_i16::copy(region, from, to, width_);
+    std::memcpy(region + to * row_bytes_, region + from * row_bytes_,
+                static_cast<std::size_t>(row_bytes_));
+}
+
+void KvCache::repeat(std::int64_t n, std::int64_t n_positions) {
+    if (n_positions > context_) {
+        throw Error{fmt::format("context: {} positions do not hold {}", context_, n_positions)};
     }
-    for (std::byte* first = data_; first < data_ + bytes_; first += region) {
-        for (std::int64_t i = n; i < n_units; ++i) {
-            std::memcpy(first + i * unit_bytes, first + i % n * unit_bytes,
-                        static_cast<std::size_t>(unit_bytes));
-        }
+    for (std::byte* region = data_; region < data_ + bytes_; region += region_) {
+        for (std::int64_t i = n; i < n_positions; ++i) copy(region, i % n, i);
     }
 }
 

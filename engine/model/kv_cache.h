@@ -1,6 +1,6 @@
-// What attention remembers of the positions so far, for one arm. The latent form keeps one row per
-// position, shared by all heads; the full form keeps keys and values of every head and is what the
-// materialised step reads.
+// What attention remembers of the positions so far, for one arm. The latent forms keep one row per
+// position, shared by all heads, as values of a type or rounded to integers; the full form keeps
+// keys and values of every head and is what the materialised step reads.
 #pragma once
 
 #include <cstdint>
@@ -10,36 +10,53 @@
 
 namespace steady {
 
+enum class CacheForm {
+    rows,   // [n_blocks][context][kv_rank + n_rot] values of a type (f32, f16 or bf16)
+    full,   // [n_blocks][heads][context][n_value + head_size] of them, value first, then key
+    bytes,  // [n_blocks][groups of positions] as op mla_attention_q8 keeps them
+    i16,    // [n_blocks][groups of positions] as op mla_attention_i16 keeps them
+};
+// Whether a form keeps what it is given but for its type's own rounding.
+inline bool keeps_values(CacheForm form) {
+    return form == CacheForm::rows || form == CacheForm::full;
+}
+
 class KvCache {
 public:
-    // Latent: [n_blocks][context][kv_rank + n_rot] values of `type` (f32, f16 or bf16).
-    // Full: [n_blocks][heads][context][n_value + head_size], value first, then key.
-    // Error with the arithmetic shown if it does not fit into available memory.
-    KvCache(const Config& config, std::int64_t context, bool full, Type type);
+    // `type` is that of the values, and not asked where they become integers. Error with the
+    // arithmetic shown if it does not fit into available memory.
+    KvCache(const Config& config, std::int64_t context, CacheForm form, Type type);
     ~KvCache();
     KvCache(const KvCache&) = delete;
     KvCache& operator=(const KvCache&) = delete;
 
     std::int64_t context() const { return context_; }
     std::int64_t bytes() const { return bytes_; }
-    std::int64_t row_bytes() const { return row_bytes_; }
+    std::int64_t row_bytes() const { return row_bytes_; }  // of a position, on average in groups
     Type type() const { return type_; }
-    // Row of `position`, latent form.
+    // A block's positions in groups.
+    std::byte* groups(std::int64_t block) const { return data_ + block * region_; }
+    // Row of `position`, form rows.
     std::byte* row(std::int64_t block, std::int64_t position) const {
-        return data_ + (block * context_ + position) * row_bytes_;
+        return data_ + block * region_ + position * row_bytes_;
     }
-    // Row of a head at `position`, full form.
+    // Row of a head at `position`, form full.
     std::byte* row(std::int64_t block, std::int64_t head, std::int64_t position) const {
-        return data_ + ((block * n_heads_ + head) * context_ + position) * row_bytes_;
+        return data_ + (block * n_heads_ + head) * region_ + position * row_bytes_;
     }
-    // In every block, and for every head of the full form: the first n units of unit_bytes again
-    // and again up to n_units of them.
-    void repeat(std::int64_t n, std::int64_t n_units, std::int64_t unit_bytes);
+    // In every block, and for every head of the full form: the first n positions again and again
+    // up to n_positions of them.
+    void repeat(std::int64_t n, std::int64_t n_positions);
 
 private:
+    void copy(std::byte* region, std::int64_t from, std::int64_t to) const;
+
     std::byte* data_ = nullptr;
+    CacheForm form_ = CacheForm::rows;
     Type type_ = Type::f32;
-    std::int64_t context_ = 0, row_bytes_ = 0, n_heads_ = 1, bytes_ = 0;
+    std::int64_t context_ = 0, width_ = 0, row_bytes_ = 0, n_heads_ = 1;
+    std::int64_t region_ = 0;  // bytes of a block, or of a head of the full form
+    std::int64_t bytes_ = 0;
 };
 
 }  // namespace steady

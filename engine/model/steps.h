@@ -7,6 +7,8 @@
 #include <span>
 #include <string_view>
 
+#include "engine/model/kv_cache.h"
+
 namespace steady {
 
 struct Arm;
@@ -33,10 +35,9 @@ struct MoeAlternative {
 struct MlaAlternative {
     std::string_view name;
     void (*run)(Arm& arm, const Block& block, std::int64_t block_index, std::int64_t first);
-    bool full_cache;       // keys and values per head in place of the latent
-    bool batches = false;  // takes several tokens in one pass; if not, prompts go token by token
+    CacheForm cache;
+    bool batches;         // takes several tokens in one pass; if not, prompts go token by token
     bool folded = false;  // k_b is part of the query's matrix: state.q holds the rotated parts only
-    bool bytes = false;   // the cache is that of op mla_attention_q8
 };
 
 // How a vector is normed that products read: its q8 form is made behind it by op quantize_q8, or on
@@ -48,7 +49,7 @@ struct NormAlternative {
 
 // fused, joined, indexed, indexed_gate_up, unfused
 std::span<const MoeAlternative> moe_alternatives();
-// absorbed, folded, spans, heads, heads_q8, materialised
+// absorbed, absorbed_i16, folded, spans, heads, heads_q8, materialised
 std::span<const MlaAlternative> mla_alternatives();
 // apart, quantising
 std::span<const NormAlternative> norm_alternatives();

@@ -155,8 +155,9 @@ Matrix Walk::matrix(const std::string& name, std::int64_t rows, std::int64_t col
 // What a file lacks in the orientation that the step wants is transposed into floats.
 void Walk::key_value_up(Block& block, const std::string& prefix) {
     const Config& c = config;
-    const bool absorbed = plan == nullptr || (!plan->mla->full_cache && !plan->mla->folded);
-    const bool materialised = plan != nullptr && plan->mla->full_cache;
+    const bool absorbed =
+        plan == nullptr || (plan->mla->cache != CacheForm::full && !plan->mla->folded);
+    const bool materialised = plan != nullptr && plan->mla->cache == CacheForm::full;
     if (c.split_kv_b) {
         const std::string name = prefix + "attn_k_b.weight";
         const Tensor& k_b = expect(name, {c.n_nope, c.kv_rank, c.n_heads});
@@ -340,6 +341,7 @@ void note_other_ops(UsedShapes& shapes, const Config& c, const ModelTraits& trai
     }
     std::get<Uses<Add>>(shapes).shapes = {{c.dim}};
     std::get<Uses<MlaAttention>>(shapes).shapes = {{c.n_heads, c.kv_rank, c.n_rot, 512}};
+    std::get<Uses<MlaAttentionI16>>(shapes).shapes = {{c.n_heads, c.kv_rank, c.n_rot, 512}};
     const MlaQ8Shape bytes{c.n_heads, c.kv_rank, c.n_rot, 512};
     if (bytes.problem().empty()) std::get<Uses<MlaAttentionQ8>>(shapes).shapes = {bytes};
     if (!traits.has_experts) return;

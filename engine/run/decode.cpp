@@ -7,7 +7,6 @@
 
 #include "engine/model/forward.h"
 #include "engine/text/tokenizer.h"
-#include "kernels/mla_attention_q8/op.h"
 
 namespace steady {
 namespace {
@@ -63,17 +62,7 @@ std::span<const float> feed(Arm& arm, std::span<const std::int32_t> tokens, std:
 }
 
 void repeat_prompt(Arm& arm, std::int64_t n, std::int64_t depth) {
-    if (depth == 0) return;
-    const bool grouped = arm.plan.mla->bytes;
-    const std::int64_t unit = grouped ? mla_q8::kGroup : 1;
-    if (n % unit != 0) {
-        throw Error{fmt::format(
-            "depth: mla={} keeps {} positions together; prompt_tokens is {}, allowed are multiples",
-            arm.plan.mla->name, unit, n)};
-    }
-    arm.cache.repeat(
-        n / unit, (n + depth + unit - 1) / unit,
-        grouped ? mla_q8::group_bytes(arm.config.latent_size()) : arm.cache.row_bytes());
+    if (depth > 0) arm.cache.repeat(n, n + depth);
 }
 
 std::vector<std::int32_t> forced_tokens(const GgufFile& file, const std::string& text,

@@ -109,20 +109,41 @@ void choose(Choice<Op>& choice, const PlanRequest& request, const Uses<Op>& uses
     }
 }
 
-std::string why_not_step(const MoeAlternative& moe, const ModelTraits& traits) {
-    const bool missing = moe.needs_q4_0_experts && traits.has_experts && !traits.experts_are_q4_0;
+// What decides which alternatives of a step may be chosen.
+struct Admission {
+    const ModelTraits& traits;
+    Type cache = Type::f32;
+    bool references = false;  // of all ops are asked for
+    bool has_i16 = false;     // op mla_attention_i16 has more than its reference here
+};
+
+std::string why_not_step(const MoeAlternative& moe, const Admission& here) {
+    const bool missing =
+        moe.needs_q4_0_experts && here.traits.has_experts && !here.traits.experts_are_q4_0;
     return missing ? "it calls op q4_0_experts, and this model's experts are not all q4_0" : "";
 }
 
-std::string why_not_step(const MlaAlternative& mla, const ModelTraits& traits) {
-    return mla.folded && !traits.keys_fold
+std::string why_not_step(const MlaAlternative& mla, const Admission& here) {
+    if (!keeps_values(mla.cache) && here.cache != Type::f32) {
+        return fmt::format("it keeps integers, which does not go with engine flag cache={}",
+                           type_name(here.cache));
+    }
+    return mla.folded && !here.traits.keys_fold
                ? "it multiplies attn_k_b into the query's matrix, and this model has no attn_k_b, "
                  "or rows that are no multiple of 32"
                : "";
 }
 
-std::string why_not_step(const NormAlternative& /*norm*/, const ModelTraits& /*traits*/) {
-    return "";
+std::string why_not_step(const NormAlternative& /*norm*/, const Admission& /*here*/) { return ""; }
+
+// Whether an alternative may be taken unasked: one that rounds the cache has no place among
+// references, and none without a kernel for it.
+template <class Alternative>
+bool may_be_default(const Alternative& /*alternative*/, const Admission& /*here*/) {
+    return true;
+}
+bool may_be_default(const MlaAlternative& mla, const Admission& here) {
+    return keeps_values(mla.cache) || (here.has_i16 && !here.references);
 }
 
 constexpr std::array<std::string_view, 3> kSteps = {"mla", "moe", "norm"};
@@ -132,7 +153,7 @@ bool is_step(std::string_view name) {
 
 template <class Alternative>
 void choose_step(std::string_view step, std::span<const Alternative> alternatives,
-                 const PlanRequest& request, const ModelTraits& traits, const Alternative*& chosen,
+                 const PlanRequest& request, const Admission& here, const Alternative*& chosen,
                  Reason& reason) {
     const auto find = [&](std::string_view name) -> const Alternative* {
         for (const Alternative& each : alternatives) {
@@ -144,7 +165,7 @@ void choose_step(std::string_view step, std::span<const Alternative> alternative
         chosen = find(named->second);
         reason = Reason::flag;
         const std::string why =
-            chosen == nullptr ? "no such alternative" : why_not_step(*chosen, traits);
+            chosen == nullptr ? "no such alternative" : why_not_step(*chosen, here);
         if (why.empty()) return;
         throw Error{fmt::format("steps: {}={}: {}. Choices: {}", step, named->second, why,
                                 names_of(alternatives))};
@@ -153,7 +174,8 @@ void choose_step(std::string_view step, std::span<const Alternative> alternative
         if (champion.op != step) continue;
         chosen = find(champion.variant);
         reason = Reason::champion;
-        if (chosen != nullptr && why_not_step(*chosen, traits).empty()) return;
+        if (chosen == nullptr || !may_be_default(*chosen, here)) continue;
+        if (why_not_step(*chosen, here).empty()) return;
     }
     throw Error{fmt::format("step {} has no default that this model admits", step), kExitInternal};
 }
@@ -221,12 +243,17 @@ KernelPlan resolve_plan(const PlanRequest& request, const UsedShapes& shapes,
                         const ModelTraits& traits, Type cache) {
     check_names(request);
     KernelPlan plan;
-    choose_step("moe", moe_alternatives(), request, traits, plan.moe, plan.moe_reason);
-    choose_step("mla", mla_alternatives(), request, traits, plan.mla, plan.mla_reason);
-    choose_step("norm", norm_alternatives(), request, traits, plan.norm, plan.norm_reason);
+    auto& i16 = std::get<Choice<MlaAttentionI16>>(plan.kernels);
+    choose(i16, request, std::get<Uses<MlaAttentionI16>>(shapes), plan);
+    const Admission here{traits, cache, request.kernels.contains("*"),
+                         i16.reason != Reason::reference};
+    choose_step("moe", moe_alternatives(), request, here, plan.moe, plan.moe_reason);
+    choose_step("mla", mla_alternatives(), request, here, plan.mla, plan.mla_reason);
+    choose_step("norm", norm_alternatives(), request, here, plan.norm, plan.norm_reason);
     UsedShapes used = shapes;
     for (MlaAttentionShape& shape : std::get<Uses<MlaAttention>>(used).shapes) {
-        if (plan.mla->full_cache) {  // attention of one head over its own keys and values
+        if (plan.mla->cache ==
+            CacheForm::full) {  // attention of one head over its own keys and values
             shape = {1, traits.n_value, traits.head_size, shape.n_positions};
         }
         shape.cache = cache;

@@ -15,6 +15,7 @@
 #include "kernels/dequantize_row/op.h"
 #include "kernels/f32_matvec/op.h"
 #include "kernels/mla_attention/op.h"
+#include "kernels/mla_attention_i16/op.h"
 #include "kernels/mla_attention_q8/op.h"
 #include "kernels/moe_router/op.h"
 #include "kernels/other_matvec/op.h"
@@ -44,10 +45,16 @@ struct OpList {
 };
 
 // Every op that the forward calls.
-using EngineOps =
-    OpList<Q4_0Matvec, Q5_KMatvec, Q6_KMatvec, Q8_0Matvec, F32Matvec, OtherMatvec, Q4_0Matmul,
-           Q5_KMatmul, Q6_KMatmul, Q8_0Matmul, Q4_0Experts, QuantizeQ8, QuantizeQ16, DequantizeRow,
-           RmsNorm, RmsNormQ8, Rope, Swiglu, Add, MlaAttention, MlaAttentionQ8, MoeRouter>;
+using EngineOps = OpList<Q4_0Matvec, Q5_KMatvec, Q6_KMatvec, Q8_0Matvec, F32Matvec, OtherMatvec,
+                         Q4_0Matmul, Q5_KMatmul, Q6_KMatmul, Q8_0Matmul, Q4_0Experts, QuantizeQ8,
+                         QuantizeQ16, DequantizeRow, RmsNorm, RmsNormQ8, Rope, Swiglu, Add,
+                         MlaAttention, MlaAttentionQ8, MlaAttentionI16, MoeRouter>;
+
+// Whether what an op counts as weights is the KV cache.
+template <class Op>
+constexpr bool kReadsCache =
+    std::is_same_v<Op, MlaAttention> || std::is_same_v<Op, MlaAttentionQ8> ||
+    std::is_same_v<Op, MlaAttentionI16>;
 
 // Tokens of a prompt that one pass takes unless told otherwise.
 constexpr std::int64_t kDefaultBatch = 64;
@@ -102,7 +109,8 @@ PlanRequest parse_plan(std::string_view text);
 
 // Flag, else champion, else reference. Error: unknown op, variant, step or alternative; a variant
 // that this CPU or one of the model's shapes rules out; steps that the model does not admit. The
-// variant of attention is one for a KV cache of type `cache`.
+// variant of attention is one for a KV cache of type `cache`, and so is the step: integers take the
+// place of f32 only.
 KernelPlan resolve_plan(const PlanRequest& request, const UsedShapes& shapes,
                         const ModelTraits& traits, Type cache = Type::f32);
 

@@ -101,7 +101,7 @@ double scope_bytes(Arm& arm, Scope scope, std::span<const std::int32_t> tokens,
     std::int64_t bytes = 0;
     for_each_op(arm.counters, [&](const auto& counted) {
         using Op = typename std::decay_t<decltype(counted)>::OpType;
-        if constexpr (!std::is_same_v<Op, MlaAttention>) bytes += counted.counter.bytes;
+        if constexpr (!kReadsCache<Op>) bytes += counted.counter.bytes;
     });
     return static_cast<double>(bytes);
 }

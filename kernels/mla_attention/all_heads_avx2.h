@@ -4,14 +4,16 @@
 // all_heads_avx512.h is to AVX-512. A head's arithmetic does not depend on which heads go with it.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-
 #include "kernels/base/avx2.h"
 #include "kernels/base/target.h"
 #include "kernels/mla_attention/op.h"
+#include "kernels/mla_attention/softmax_avx2.h"
 
 namespace steady::mla_avx2_tiles {
+
+using mla_avx2_softmax::divide;
+using mla_avx2_softmax::Running;
+using mla_avx2_softmax::to_weights;
 
 constexpr int kHeads = 5;                 // heads that share a pass over the tile
 constexpr std::int64_t kTile = 32;        // positions per step of the online softmax
@@ -27,12 +29,6 @@ bool supports(const MlaAttentionShape& shape) {
     return shape.cache == mla_cache::kType<Value> && shape.kv_rank % 8 == 0 && width % 8 == 0 &&
            width <= kMaxWidth;
 }
-
-// The running softmax of one head.
-struct Running {
-    float largest = -INFINITY;
-    float total = 0;
-};
 
 KERNEL_TARGET_BEGIN(KERNEL_AVX2)
 
@@ -74,28 +70,6 @@ template <int kN, int kP>
     for (int h = 0; h < kN; ++h) {
         for (int p = 0; p < kP; ++p) scores[h * kTile + p] = scale * avx2::sum(sums[h][p]);
     }
-}
-
-// Turns the scores of a tile into weights relative to the new maximum; returns the factor by which
-// everything accumulated before must shrink.
-inline float to_weights(float* scores, std::int64_t n, Running& running) {
-    const float before = running.largest;
-    running.largest = std::max(before, *std::max_element(scores, scores + n));
-    const __m256 top = _mm256_set1_ps(running.largest);
-    __m256 sums = _mm256_setzero_ps();
-    for (std::int64_t i = 0; i < n; i += 8) {
-        const __m256i mask = avx2::lanes(n - i);
-        const __m256 below = _mm256_sub_ps(_mm256_maskload_ps(scores + i, mask), top);
-        // Beyond the end the argument must not be positive; the result is masked away.
-        const __m256 power = avx2::exp_negative(_mm256_min_ps(below, _mm256_setzero_ps()));
-        const __m256 weight = _mm256_and_ps(power, _mm256_castsi256_ps(mask));
-        sums = _mm256_add_ps(sums, weight);
-        _mm256_maskstore_ps(scores + i, mask, weight);
-    }
-    const __m256 fall = _mm256_set1_ps(before - running.largest);
-    const float shrink = before == -INFINITY ? 0.0F : _mm256_cvtss_f32(avx2::exp_negative(fall));
-    running.total = running.total * shrink + avx2::sum(sums);
-    return shrink;
 }
 
 // out[h][i …] = out · shrink[h] + Σ_p weight[h][p] · rows[p][i …] for kV registers of columns.
@@ -169,11 +143,7 @@ inline void attend_heads(const MlaAttention::Args& args, const float* rows, std:
 // A head's outputs become the weighted mean of what was added to them.
 inline void finish(const MlaAttention::Args& args, std::int64_t head, const Running& running) {
     args.keep_sums(head, running.largest, running.total);
-    float* out = args.out + head * args.shape.kv_rank;
-    const __m256 factor = _mm256_set1_ps(1.0F / running.total);
-    for (std::int64_t i = 0; i < args.shape.kv_rank; i += 8) {
-        _mm256_storeu_ps(out + i, _mm256_mul_ps(_mm256_loadu_ps(out + i), factor));
-    }
+    divide(args.out + head * args.shape.kv_rank, args.shape.kv_rank, running);
 }
 
 // Heads [first, last), at most kTogether.

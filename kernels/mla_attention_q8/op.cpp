@@ -18,8 +18,15 @@ std::byte* byte_at(std::byte* cache, std::int64_t position, std::int64_t c, std:
            c % 4;
 }
 
+// Of the latent part (part 0) or the rotary part (kGroup).
+std::byte* scale_at(std::byte* cache, std::int64_t position, std::int64_t part,
+                    std::int64_t width) {
+    return cache + position / kGroup * group_bytes(width) + kGroup * width +
+           4 * (part + position % kGroup);
+}
+
 void store_part(std::byte* cache, std::int64_t position, const float* part, std::int64_t first,
-                std::int64_t n, std::int64_t width, std::int64_t scale_at) {
+                std::int64_t n, std::int64_t width, std::int64_t part_of_group) {
     float largest = 0;
     for (std::int64_t i = 0; i < n; ++i) largest = std::max(largest, std::fabs(part[i]));
     const float scale = largest / 127.0F;
@@ -28,8 +35,7 @@ void store_part(std::byte* cache, std::int64_t position, const float* part, std:
         const int bounded = static_cast<int>(std::clamp(steps, -127.0F, 127.0F));
         *byte_at(cache, position, first + i, width) = static_cast<std::byte>(bounded + 128);
     }
-    std::byte* scales = cache + position / kGroup * group_bytes(width) + kGroup * width;
-    std::memcpy(scales + 4 * (scale_at + position % kGroup), &scale, sizeof scale);
+    std::memcpy(scale_at(cache, position, part_of_group, width), &scale, sizeof scale);
 }
 
 }  // namespace
@@ -39,6 +45,15 @@ void store(std::byte* cache, std::int64_t position, const float* row, std::int64
     const std::int64_t width = kv_rank + n_rot;
     store_part(cache, position, row, 0, kv_rank, width, 0);
     store_part(cache, position, row + kv_rank, kv_rank, n_rot, width, kGroup);
+}
+
+void copy(std::byte* cache, std::int64_t from, std::int64_t to, std::int64_t width) {
+    for (std::int64_t c = 0; c < width; ++c) {
+        *byte_at(cache, to, c, width) = *byte_at(cache, from, c, width);
+    }
+    for (const std::int64_t part : {std::int64_t{0}, kGroup}) {
+        std::memcpy(scale_at(cache, to, part, width), scale_at(cache, from, part, width), 4);
+    }
 }
 
 double value(const std::byte* cache, std::int64_t position, std::int64_t c, std::int64_t kv_rank,

@@ -53,6 +53,9 @@ inline const float* scales(const std::byte* group, std::int64_t width) {
 void store(std::byte* cache, std::int64_t position, const float* row, std::int64_t kv_rank,
            std::int64_t n_rot);
 
+// One position's row again at another, bit by bit.
+void copy(std::byte* cache, std::int64_t from, std::int64_t to, std::int64_t width);
+
 // The value of column c at a position, exactly as stored.
 double value(const std::byte* cache, std::int64_t position, std::int64_t c, std::int64_t kv_rank,
              std::int64_t n_rot);

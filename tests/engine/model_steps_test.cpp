@@ -101,7 +101,9 @@ TEST_P(Steps, SpansOfPositionsAreJoinedToTheWhole) {
 // Depth repeats the rows that the prompt left, in every block.
 TEST_P(Steps, DepthHoldsThePromptsRows) {
     Model model(tiny::path(GetParam()));
-    auto arms = model.make_arms({ArmOptions{}}, 64);
+    ArmOptions options;
+    options.plan = steps({{"mla", "absorbed"}}, false);
+    auto arms = model.make_arms({options}, 64);
     KvCache& cache = arms[0]->cache;
     feed(*arms[0], std::span(tiny::prompts(GetParam())[1].tokens).first(3));
     repeat_prompt(*arms[0], 3, 11);
@@ -112,6 +114,60 @@ TEST_P(Steps, DepthHoldsThePromptsRows) {
         }
         EXPECT_NE(std::memcmp(cache.row(block, 0), cache.row(block, 1), bytes), 0);
     }
+}
+
+// In the forms that keep groups of positions too, whatever the prompt's length.
+TEST_P(Steps, DepthHoldsThePromptsGroups) {
+    Model model(tiny::path(GetParam()));
+    const Config& c = model.config;
+    ArmOptions options;
+    options.plan = steps({{"mla", "absorbed_i16"}}, true);
+    auto arms = model.make_arms({options}, 64);
+    const KvCache& cache = arms[0]->cache;
+    feed(*arms[0], std::span(tiny::prompts(GetParam())[1].tokens).first(3));
+    repeat_prompt(*arms[0], 3, 30);
+    int differ = 0;
+    for (std::int64_t block = 0; block < c.n_blocks; ++block) {
+        const auto value = [&](std::int64_t p, std::int64_t column) {
+            return mla_i16::value(cache.groups(block), p, column, c.kv_rank, c.n_rot);
+        };
+        for (std::int64_t column = 0; column < c.latent_size(); ++column) {
+            for (std::int64_t p = 3; p < 33; ++p) {
+                ASSERT_EQ(value(p, column), value(p % 3, column)) << block << ' ' << p;
+            }
+            differ += value(0, column) != value(1, column) ? 1 : 0;
+        }
+        EXPECT_EQ(value(33, 0), 0) << "behind the end";
+    }
+    EXPECT_GT(differ, 0);
+}
+
+// Rounded about as finely as half floats: two bytes a value and little of the exact result's
+// accuracy; threads change no bit, and a context of one position has room.
+TEST_P(Steps, ACacheOfSixteenBitIntegersIsNearlyExact) {
+    Model model(tiny::path(GetParam()));
+    const tiny::Prompt prompt = tiny::prompts(GetParam())[1];
+    for (const bool reference : {true, false}) {
+        for (const int batch : {1, 64}) {
+            std::vector<float> first;
+            for (const int threads : {1, 2, 3}) {
+                ArmOptions options;
+                options.plan = steps({{"mla", "absorbed_i16"}}, reference);
+                options.threads.threads = threads;
+                options.batch = batch;
+                auto arms = model.make_arms({options}, 64);
+                const std::vector<float> logits = copy(feed(*arms[0], prompt.tokens));
+                EXPECT_LE(tiny::rel_l2(logits, prompt.exact_last), reference ? 2e-3 : 0.08);
+                if (first.empty()) first = logits;
+                EXPECT_EQ(logits, first) << threads << " threads, batch " << batch;
+                EXPECT_EQ(arms[0]->cache.row_bytes(), 2 * model.config.latent_size() + 8);
+            }
+        }
+    }
+    ArmOptions options;
+    options.plan = steps({{"mla", "absorbed_i16"}}, true);
+    EXPECT_EQ(feed(*model.make_arms({options}, 1)[0], std::span(prompt.tokens).first(1)).size(),
+              static_cast<std::size_t>(model.config.n_vocab));
 }
 
 // A byte per value of the cache costs what the rounding of the latent costs; cuts change no bit.
@@ -218,7 +274,8 @@ TEST_P(Steps, ACacheOfHalvesStaysWithinTheBoundOfEightBits) {
                 }
             }
         }
-        EXPECT_THROW(feed(*opened(type, "heads_q8", true), prompt.tokens), Error);
+        EXPECT_THROW(opened(type, "heads_q8", true), Error);
+        EXPECT_THROW(opened(type, "absorbed_i16", true), Error);
     }
 }
 
@@ -226,9 +283,16 @@ TEST(KvCacheSize, FollowsTheTypeAndIsRefusedWithTheArithmetic) {
     Model model(tiny::path(tiny::kModels[0]));
     Config config = model.config;
     config.n_blocks = std::int64_t{1} << 20;
-    for (const auto& [type, bytes] : {std::pair{Type::f32, "4"}, std::pair{Type::bf16, "2"}}) {
+    struct Asked {
+        CacheForm form;
+        Type type;
+        const char* bytes;
+    };
+    for (const auto& [form, type, bytes] :
+         {Asked{CacheForm::rows, Type::f32, "4"}, Asked{CacheForm::rows, Type::bf16, "2"},
+          Asked{CacheForm::i16, Type::f32, "2"}, Asked{CacheForm::bytes, Type::f32, "1"}}) {
         try {
-            const KvCache cache(config, std::int64_t{1} << 20, false, type);
+            const KvCache cache(config, std::int64_t{1} << 20, form, type);
             ADD_FAILURE() << "it fitted into memory: " << cache.bytes();
         } catch (const Error& error) {
             const std::string what = error.what();

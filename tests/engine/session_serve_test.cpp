@@ -121,9 +121,9 @@ TEST(Session, DepthRepeatsThePromptsRows) {
     bytes.steps["mla"] = "heads_q8";
     const auto rounded = serve({open_line(exact, bytes, 64), to_line(Request{ask})});
     EXPECT_LT(std::get<CorrectnessReply>(rounded.at(1)).rel_l2, 0.2) << "groups are repeated";
-    ask.prompt_tokens = 8;
-    const auto refused = serve({open_line(exact, bytes, 64), to_line(Request{ask})});
-    EXPECT_NE(std::get<ErrorReply>(refused.at(1)).error.find("multiples"), std::string::npos);
+    ask.prompt_tokens = 7;
+    const auto odd = serve({open_line(exact, bytes, 64), to_line(Request{ask})});
+    EXPECT_LT(std::get<CorrectnessReply>(odd.at(1)).rel_l2, 0.2) << "in parts too";
 }
 
 TEST(Session, DepthIsSeenByAttention) {

@@ -1,29 +1,43 @@
-// The byte cache of attention: what is stored comes back within half a step, for every position of
-// a group, and one position's bytes leave the others alone.
+// The caches of attention that keep integers: what is stored comes back within half a step, for
+// every position of a group, one position's values leave the others alone, and a copy is exact.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/mla_attention_i16/op.h"
 #include "kernels/mla_attention_q8/op.h"
 
 namespace steady {
 namespace {
 
-TEST(MlaByteCache, GivesBackEachPositionWithinHalfAStep) {
+struct Cache {
+    const char* name;
+    double steps;  // of the largest value
+    decltype(&mla_q8::cache_bytes) bytes;
+    decltype(&mla_q8::store) store;
+    decltype(&mla_q8::copy) copy;
+    decltype(&mla_q8::value) value;
+};
+
+class MlaCache : public testing::TestWithParam<Cache> {};
+
+TEST_P(MlaCache, GivesBackEachPositionWithinHalfAStep) {
+    const Cache& tested = GetParam();
     constexpr std::int64_t kRank = 64;
     constexpr std::int64_t kRot = 32;
     constexpr std::int64_t kWidth = kRank + kRot;
     constexpr std::int64_t kPositions = 37;
     Random random(5);
-    std::vector<std::byte> cache(static_cast<std::size_t>(mla_q8::cache_bytes(kWidth, kPositions)));
+    std::vector<std::byte> cache(static_cast<std::size_t>(tested.bytes(kWidth, kPositions + 1)));
     std::vector<std::vector<float>> rows(kPositions, std::vector<float>(kWidth));
     for (std::int64_t t = kPositions - 1; t >= 0; --t) {  // in an order of no help
         std::vector<float>& row = rows[static_cast<std::size_t>(t)];
         for (float& x : row) x = random.uniform(-3.0F, 3.0F);
         if (t == 5) std::fill(row.begin(), row.begin() + kRank, 0.0F);
-        mla_q8::store(cache.data(), t, row.data(), kRank, kRot);
+        tested.store(cache.data(), t, row.data(), kRank, kRot);
     }
+    tested.copy(cache.data(), 6, kPositions, kWidth);
     for (std::int64_t t = 0; t < kPositions; ++t) {
         const std::vector<float>& row = rows[static_cast<std::size_t>(t)];
         for (std::int64_t c = 0; c < kWidth; ++c) {
@@ -32,12 +46,22 @@ TEST(MlaByteCache, GivesBackEachPositionWithinHalfAStep) {
             const float largest = std::fabs(*std::max_element(
                 first, last, [](float a, float b) { return std::fabs(a) < std::fabs(b); }));
             const double x = static_cast<double>(row[static_cast<std::size_t>(c)]);
-            EXPECT_NEAR(mla_q8::value(cache.data(), t, c, kRank, kRot), x,
-                        static_cast<double>(largest) / 127 * 0.5001)
+            const double stored = tested.value(cache.data(), t, c, kRank, kRot);
+            EXPECT_NEAR(stored, x, static_cast<double>(largest) / tested.steps * 0.5001)
                 << "position " << t << ", column " << c;
+            if (t == 6) {
+                EXPECT_EQ(tested.value(cache.data(), kPositions, c, kRank, kRot), stored);
+            }
         }
     }
 }
+
+INSTANTIATE_TEST_SUITE_P(Integers, MlaCache,
+                         testing::Values(Cache{"bytes", 127, mla_q8::cache_bytes, mla_q8::store,
+                                               mla_q8::copy, mla_q8::value},
+                                         Cache{"i16", mla_i16::kLargest, mla_i16::cache_bytes,
+                                               mla_i16::store, mla_i16::copy, mla_i16::value}),
+                         [](const auto& tested) { return tested.param.name; });
 
 }  // namespace
 }  // namespace steady

@@ -3,8 +3,6 @@
 // matrix. The quantisations in between are cut with the heads instead of running on one thread.
 // With bytes in the cache (heads_q8) attention reads a quarter of the memory and multiplies
 // integers: what depth costs is then a fraction, for a rounding of the latent to a byte.
-#include <fmt/core.h>
-
 #include <cstring>
 
 #include "engine/model/forward.h"
@@ -116,29 +114,17 @@ void count_all(Arm& arm, const Heads& all, const BoundProduct& absorb, const Bou
     }
 }
 
-// Bytes in the memory that a cache of floats would take.
 void store_bytes(Arm& arm, std::int64_t index, std::int64_t position) {
     const Config& c = arm.config;
-    if (arm.cache.type() != Type::f32) {
-        throw Error{fmt::format(
-            "engine flag cache: {} does not go with mla=heads_q8, which keeps bytes; write f32",
-            type_name(arm.cache.type()))};
-    }
     const std::string problem = MlaQ8Shape{c.n_heads, c.kv_rank, c.n_rot, 1}.problem();
     if (!problem.empty()) throw Error{"steps: mla=heads_q8: this model's " + problem};
-    const auto room = static_cast<std::int64_t>(floats(arm.cache.context() * c.latent_size()));
-    if (mla_q8::cache_bytes(c.latent_size(), arm.cache.context()) > room) {
-        throw Error{
-            fmt::format("steps: mla=heads_q8 wants a context of at least 16 positions, not {}",
-                        arm.cache.context())};
-    }
-    mla_q8::store(arm.cache.row(index, 0), position, arm.state.kv.data(), c.kv_rank, c.n_rot);
+    mla_q8::store(arm.cache.groups(index), position, arm.state.kv.data(), c.kv_rank, c.n_rot);
 }
 
 void run_step(Arm& arm, const Block& b, std::int64_t index, std::int64_t position, bool bytes) {
     State& s = arm.state;
     const Config& c = arm.config;
-    const std::byte* cache = arm.cache.row(index, 0);
+    const std::byte* cache = bytes ? arm.cache.groups(index) : arm.cache.row(index, 0);
     if (bytes) {
         store_bytes(arm, index, position);
     } else {

@@ -15,12 +15,13 @@ constexpr MoeAlternative kMoe[] = {{"fused", moe_fused, true},
                                    {"indexed", moe_indexed, false},
                                    {"indexed_gate_up", moe_indexed_gate_up, false},
                                    {"unfused", moe_unfused, false}};
-constexpr MlaAlternative kMla[] = {{"absorbed", mla_absorbed, false, true},
-                                   {"folded", mla_folded, false, true, true},
-                                   {"spans", mla_spans, false, true},
-                                   {"heads", mla_heads, false, false},
-                                   {"heads_q8", mla_heads_q8, false, false, false, true},
-                                   {"materialised", mla_materialised, true, true}};
+constexpr MlaAlternative kMla[] = {{"absorbed", mla_absorbed, CacheForm::rows, true},
+                                   {"absorbed_i16", mla_absorbed_i16, CacheForm::i16, true},
+                                   {"folded", mla_folded, CacheForm::rows, true, true},
+                                   {"spans", mla_spans, CacheForm::rows, true},
+                                   {"heads", mla_heads, CacheForm::rows, false},
+                                   {"heads_q8", mla_heads_q8, CacheForm::bytes, false},
+                                   {"materialised", mla_materialised, CacheForm::full, true}};
 constexpr NormAlternative kNorm[] = {{"apart", false}, {"quantising", true}};
 
 }  // namespace

@@ -6,6 +6,7 @@
 namespace steady {
 
 void mla_absorbed(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
+void mla_absorbed_i16(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
 void mla_folded(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
 void mla_materialised(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
 void mla_spans(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);

@@ -1,0 +1,233 @@
+// The frame of a tiled attention over the cache of 16-bit integers, with AVX2: queries in whole
+// steps, the softmax that runs along, the weights in whole steps, and which heads go together. The
+// two products, of a tile's scores and of its weighted sum, are a variant's own.
+#pragma once
+
+#include <cstring>
+
+#include "kernels/base/avx2.h"
+#include "kernels/base/target.h"
+#include "kernels/mla_attention/softmax_avx2.h"
+#include "kernels/mla_attention_i16/op.h"
+
+namespace steady::mla_i16_tiles {
+
+using mla_avx2_softmax::largest;
+using mla_avx2_softmax::Running;
+
+constexpr std::int64_t kTile = mla_i16::kWeighed;  // positions per step of the online softmax
+constexpr std::int64_t kGroupPairs = mla_i16::kGroup / 2;
+static_assert(kTile == 2 * mla_i16::kGroup);
+constexpr int kHeads = 5;               // that share a pass over the tile
+constexpr std::int64_t kTogether = 20;  // heads whose queries lie on the stack at once
+constexpr std::int64_t kMaxWidth = 1088;
+
+// A head's query in whole steps, as rows of the cache meet it: q0 q1 q0 q1 q2 q3 q2 q3 …
+struct Query {
+    alignas(64) std::int16_t values[2 * kMaxWidth];
+    float step[2];  // of the latent and of the rotary part, times the attention's scale
+};
+
+// A head's weights of a tile, two positions to a lane.
+struct Weights {
+    alignas(64) std::int16_t values[kTile];
+    float step = 0;
+};
+
+// Neighbouring pairs of positions, and the columns of them that are asked for.
+struct Pairs {
+    const std::byte* values = nullptr;  // the first of [][width][2]
+    const float* scales = nullptr;      // of their positions, for the part of these columns
+    std::int64_t width = 0;
+    std::int64_t begin = 0, end = 0;  // at most kScored columns
+    int part = 0;                     // latent or rotary
+    std::int64_t tile_bytes() const { return 2 * mla_i16::group_bytes(width); }
+};
+
+// A tile: two groups of positions, of which n are attended.
+struct Tile {
+    const std::byte* groups = nullptr;
+    std::int64_t n = 0;
+    std::int64_t width = 0, kv_rank = 0;
+    const std::byte* group_of(std::int64_t pair) const {
+        return groups + pair / kGroupPairs * mla_i16::group_bytes(width);
+    }
+    std::int64_t n_pairs() const { return (n + 1) / 2; }
+};
+
+template <std::int64_t kLanes>
+bool supports(const MlaI16Shape& shape) {
+    return shape.kv_rank % kLanes == 0 && shape.n_rot % kLanes == 0 && shape.width() <= kMaxWidth;
+}
+
+KERNEL_TARGET_BEGIN(KERNEL_AVX2)
+
+// Eight floats as int16, to the nearest, saturating.
+[[gnu::always_inline]] inline __m128i to_int16(__m256 values) {
+    const __m256i whole = _mm256_cvtps_epi32(values);
+    return _mm_packs_epi32(_mm256_castsi256_si128(whole), _mm256_extracti128_si256(whole, 1));
+}
+
+// What mla_i16::step_of and rounded do to a part of a query, n a multiple of 8; returns the step.
+inline float round_part(const float* x, std::int64_t n, std::int16_t* out) {
+    __m256 most = _mm256_setzero_ps();
+    for (std::int64_t i = 0; i < n; i += 8) {
+        most = _mm256_max_ps(most, _mm256_andnot_ps(_mm256_set1_ps(-0.0F), _mm256_loadu_ps(x + i)));
+    }
+    const float step = largest(most) / mla_i16::kLargest;
+    const __m256 divisor = _mm256_set1_ps(step > 0 ? step : 1.0F);
+    const __m128i bound = _mm_set1_epi16(mla_i16::kLargest);
+    for (std::int64_t i = 0; i < n; i += 8) {
+        const __m128i all = to_int16(_mm256_div_ps(_mm256_loadu_ps(x + i), divisor));
+        const __m128i values =
+            _mm_max_epi16(_mm_min_epi16(all, bound), _mm_sub_epi16(_mm_setzero_si128(), bound));
+        auto* to = reinterpret_cast<__m128i*>(out + 2 * i);
+        _mm_storeu_si128(to, _mm_unpacklo_epi32(values, values));
+        _mm_storeu_si128(to + 1, _mm_unpackhi_epi32(values, values));
+    }
+    return step;
+}
+
+inline void prepare(const MlaAttentionI16::Args& args, std::int64_t head, Query& query) {
+    const MlaI16Shape& shape = args.shape;
+    const float* q = args.q + head * shape.width();
+    query.step[0] = args.scale * round_part(q, shape.kv_rank, query.values);
+    query.step[1] =
+        args.scale * round_part(q + shape.kv_rank, shape.n_rot, query.values + 2 * shape.kv_rank);
+}
+
+// A tile's weights in floats times the positions' scales, in whole steps.
+inline void weigh(const float* weights, const Tile& tile, Weights& out) {
+    __m256 scaled[kTile / 8];
+    __m256 most = _mm256_setzero_ps();
+    for (std::int64_t i = 0; i < kTile; i += 8) {
+        const __m256i mask = avx2::lanes(std::max<std::int64_t>(tile.n - i, 0));
+        const float* scales =
+            mla_i16::scales(tile.group_of(i / 2), tile.width) + i % mla_i16::kGroup;
+        scaled[i / 8] =
+            _mm256_mul_ps(_mm256_maskload_ps(weights + i, mask), _mm256_maskload_ps(scales, mask));
+        most = _mm256_max_ps(most, scaled[i / 8]);
+    }
+    const float top = largest(most);
+    const bool any = top > 1e-30F;  // what is less adds nothing, and has no reciprocal
+    out.step = any ? top / mla_i16::kLargestWeight : 0.0F;
+    const __m256 factor = _mm256_set1_ps(any ? mla_i16::kLargestWeight / top : 0.0F);
+    const __m128i bound = _mm_set1_epi16(mla_i16::kLargestWeight);
+    for (std::int64_t i = 0; i < kTile; i += 8) {
+        const __m128i values = _mm_min_epi16(to_int16(_mm256_mul_ps(scaled[i / 8], factor)), bound);
+        _mm_store_si128(reinterpret_cast<__m128i*>(out.values + i), values);
+    }
+}
+
+// A pair's two sums over lanes that belong to its positions in turns, times the steps of the query
+// and of the rows, are added to its scores.
+[[gnu::always_inline]] inline void add_scores(__m256 lanes, float step, const float* scales,
+                                              float* scores) {
+    __m128 sum = _mm_add_ps(_mm256_castps256_ps128(lanes), _mm256_extractf128_ps(lanes, 1));
+    sum = _mm_mul_ps(_mm_add_ps(sum, _mm_movehl_ps(sum, sum)), _mm_set1_ps(step));
+    const __m128 scale = _mm_castpd_ps(_mm_load_sd(reinterpret_cast<const double*>(scales)));
+    auto* at = reinterpret_cast<double*>(scores);
+    const __m128 old = _mm_castpd_ps(_mm_load_sd(at));
+    _mm_store_sd(at, _mm_castps_pd(_mm_fmadd_ps(sum, scale, old)));
+}
+
+// Scores [kN][kTile] of kP pairs, the first of them number `pair` of the tile.
+template <class Products, int kN, int kP>
+void score_pairs(const Query* queries, const Tile& tile, std::int64_t pair, float* scores) {
+    const std::byte* group = tile.group_of(pair);
+    const float* scales = mla_i16::scales(group, tile.width) + 2 * (pair % kGroupPairs);
+    for (int h = 0; h < kN; ++h) {
+        for (int i = 0; i < 2 * kP; ++i) scores[h * kTile + 2 * pair + i] = 0;
+    }
+    const std::int64_t ends[2] = {tile.kv_rank, tile.width};
+    std::int64_t c = 0;
+    for (int part = 0; part < 2; ++part) {
+        for (; c < ends[part]; c = std::min(c + mla_i16::kScored, ends[part])) {
+            const Pairs pairs{group + 4 * (pair % kGroupPairs) * tile.width,
+                              scales + part * mla_i16::kGroup,
+                              tile.width,
+                              c,
+                              std::min(c + mla_i16::kScored, ends[part]),
+                              part};
+            Products::template score<kN, kP>(queries, pairs, scores + 2 * pair);
+        }
+    }
+}
+
+// Adds a tile to the unnormalised outputs out[kN][kv_rank] of kN neighbouring heads.
+template <class Products, int kN>
+void attend_tile(const Query* queries, const Tile& tile, float* out, Running* running) {
+    alignas(32) float scores[kN * kTile];
+    std::int64_t pair = 0;
+    for (; pair + Products::kPairs <= tile.n_pairs(); pair += Products::kPairs) {
+        score_pairs<Products, kN, Products::kPairs>(queries, tile, pair, scores);
+    }
+    for (; pair < tile.n_pairs(); ++pair) {
+        score_pairs<Products, kN, 1>(queries, tile, pair, scores);
+    }
+    float shrink[kN];
+    Weights weights[kN];
+    for (int h = 0; h < kN; ++h) {
+        shrink[h] = mla_avx2_softmax::to_weights(scores + h * kTile, tile.n, running[h]);
+        weigh(scores + h * kTile, tile, weights[h]);
+    }
+    constexpr std::int64_t kColumns = Products::kVectors * Products::kLanes;
+    std::int64_t c = 0;
+    for (; c + kColumns <= tile.kv_rank; c += kColumns) {
+        Products::template add<kN, Products::kVectors>(weights, tile, c, shrink, out);
+    }
+    for (; c < tile.kv_rank; c += Products::kLanes) {
+        Products::template add<kN, 1>(weights, tile, c, shrink, out);
+    }
+}
+
+template <class Products>
+void attend_few(std::int64_t n_heads, const Query* queries, const Tile& tile, float* out,
+                Running* running) {
+    switch (n_heads) {
+        case 5:
+            return attend_tile<Products, 5>(queries, tile, out, running);
+        case 4:
+            return attend_tile<Products, 4>(queries, tile, out, running);
+        case 3:
+            return attend_tile<Products, 3>(queries, tile, out, running);
+        case 2:
+            return attend_tile<Products, 2>(queries, tile, out, running);
+        default:
+            return attend_tile<Products, 1>(queries, tile, out, running);
+    }
+}
+
+// n_heads ≤ kTogether from `first` on, in portions that differ by one at most.
+template <class Products>
+void attend_together(const MlaAttentionI16::Args& args, std::int64_t first, std::int64_t n_heads) {
+    const MlaI16Shape& shape = args.shape;
+    Query queries[kTogether];
+    Running running[kTogether];
+    for (std::int64_t h = 0; h < n_heads; ++h) prepare(args, first + h, queries[h]);
+    const std::int64_t n_portions = (n_heads + kHeads - 1) / kHeads;
+    for (std::int64_t t = 0; t < shape.n_positions; t += kTile) {
+        const Tile tile{args.cache + t / mla_i16::kGroup * mla_i16::group_bytes(shape.width()),
+                        std::min(kTile, shape.n_positions - t), shape.width(), shape.kv_rank};
+        for (std::int64_t i = 0; i < n_portions; ++i) {
+            const std::int64_t begin = i * n_heads / n_portions;
+            const std::int64_t end = (i + 1) * n_heads / n_portions;
+            attend_few<Products>(end - begin, queries + begin, tile,
+                                 args.out + (first + begin) * shape.kv_rank, running + begin);
+        }
+    }
+    for (std::int64_t h = 0; h < n_heads; ++h) {
+        mla_avx2_softmax::divide(args.out + (first + h) * shape.kv_rank, shape.kv_rank, running[h]);
+    }
+}
+
+template <class Products>
+void run(const MlaAttentionI16::Args& args, Range range) noexcept {
+    for (std::int64_t head = range.begin; head < range.end; head += kTogether) {
+        attend_together<Products>(args, head, std::min(kTogether, range.end - head));
+    }
+}
+
+KERNEL_TARGET_END
+
+}  // namespace steady::mla_i16_tiles
