@@ -16,6 +16,7 @@ struct Block;
 
 // What an alternative may ask of the model before it is chosen.
 struct ModelTraits {
+    bool quantised = false;  // some matrix outside the experts is
     bool has_experts = false;
     bool experts_are_q4_0 = false;            // gate, up and down of every block
     bool keys_fold = false;                   // attn_k_b is a tensor of its own

@@ -148,6 +148,7 @@ Matrix Walk::matrix(const std::string& name, std::int64_t rows, std::int64_t col
                     std::int64_t groups) {
     const Tensor& tensor =
         groups == 1 ? expect(name, {cols, rows}) : expect(name, {cols, rows, groups});
+    if (block_values(tensor.type) > 1) uses.traits.quantised = true;
     return place({tensor.type, groups, rows, cols}, {&tensor, groups, rows, rows, 0}, true);
 }
 

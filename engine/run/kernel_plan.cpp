@@ -137,13 +137,14 @@ std::string why_not_step(const MlaAlternative& mla, const Admission& here) {
 std::string why_not_step(const NormAlternative& /*norm*/, const Admission& /*here*/) { return ""; }
 
 // Whether an alternative may be taken unasked: one that rounds the cache has no place among
-// references, and none without a kernel for it.
+// references or exact weights, and none without a kernel for it.
 template <class Alternative>
 bool may_be_default(const Alternative& /*alternative*/, const Admission& /*here*/) {
     return true;
 }
 bool may_be_default(const MlaAlternative& mla, const Admission& here) {
-    return keeps_values(mla.cache) || (here.has_i16 && !here.references);
+    const bool rounds_anyway = here.traits.quantised && !here.references;
+    return keeps_values(mla.cache) || (rounds_anyway && here.has_i16);
 }
 
 constexpr std::array<std::string_view, 3> kSteps = {"mla", "moe", "norm"};

@@ -19,14 +19,13 @@ using namespace mla_i16_tiles;
     return sum;
 }
 
-struct Products {
+struct Kernels {
     static constexpr int kLanes = 8;    // of 32 bits
     static constexpr int kPairs = 2;    // scored together
     static constexpr int kVectors = 2;  // of outputs together
 
-    // Adds what these columns give to the scores [kN][kTile] of kP pairs.
     template <int kN, int kP>
-    [[gnu::noinline]] static void score(const Query* queries, const Pairs& pairs, float* scores) {
+    static void score(const Query* queries, const Pairs& pairs, float* scores) {
         // Two columns of two positions: both of the one position, then of the other.
         const __m256i places = _mm256_broadcastsi128_si256(
             _mm_setr_epi8(0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15));
@@ -34,12 +33,10 @@ struct Products {
         for (int h = 0; h < kN; ++h) {
             for (int p = 0; p < kP; ++p) sums[h][p] = _mm256_setzero_si256();
         }
-        const std::int64_t ahead = pairs.tile_bytes();
         for (std::int64_t c = pairs.begin; c < pairs.end; c += 8) {
             __m256i k[kP];
             for (int p = 0; p < kP; ++p) {
                 const std::byte* at = pairs.values + 4 * (p * pairs.width + c);
-                _mm_prefetch(reinterpret_cast<const char*>(at) + ahead, _MM_HINT_T1);
                 k[p] = _mm256_shuffle_epi8(avx2::load(at), places);
             }
             for (int h = 0; h < kN; ++h) {
@@ -58,8 +55,8 @@ struct Products {
     // out[h][c …] = out · shrink[h] + Σ_p weight[h][p] · value[p][c …], for kV registers of
     // columns.
     template <int kN, int kV>
-    [[gnu::noinline]] static void add(const Weights* weights, const Tile& tile, std::int64_t c,
-                                      const float* shrink, float* out) {
+    static void add(const Weights* weights, const Tile& tile, std::int64_t c, const float* shrink,
+                    float* out) {
         __m256i sums[kN][kV];
         for (int h = 0; h < kN; ++h) {
             for (int v = 0; v < kV; ++v) sums[h][v] = _mm256_setzero_si256();
@@ -96,6 +93,6 @@ struct Products {
 KERNEL_TARGET_END
 
 static const Variant<MlaAttentionI16> variant{
-    "avx2", {.needs = cpu::avx2, .supports = supports<8>, .run = run<Products>}};
+    "avx2", {.needs = cpu::avx2, .supports = supports<8>, .run = run<Kernels>}};
 
 }  // namespace steady

@@ -11,14 +11,13 @@ namespace {
 
 using namespace mla_i16_tiles;
 
-struct Products {
+struct Kernels {
     static constexpr int kLanes = 16;   // of 32 bits
     static constexpr int kPairs = 4;    // scored together
     static constexpr int kVectors = 4;  // of outputs together
 
-    // Adds what these columns give to the scores [kN][kTile] of kP pairs.
     template <int kN, int kP>
-    [[gnu::noinline]] static void score(const Query* queries, const Pairs& pairs, float* scores) {
+    static void score(const Query* queries, const Pairs& pairs, float* scores) {
         // Two columns of two positions: both of the one position, then of the other.
         const __m512i places = _mm512_broadcast_i32x4(
             _mm_setr_epi8(0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15));
@@ -53,8 +52,8 @@ struct Products {
     // out[h][c …] = out · shrink[h] + Σ_p weight[h][p] · value[p][c …], for kV registers of
     // columns.
     template <int kN, int kV>
-    [[gnu::noinline]] static void add(const Weights* weights, const Tile& tile, std::int64_t c,
-                                      const float* shrink, float* out) {
+    static void add(const Weights* weights, const Tile& tile, std::int64_t c, const float* shrink,
+                    float* out) {
         __m512i sums[kN][kV];
         for (int h = 0; h < kN; ++h) {
             for (int v = 0; v < kV; ++v) sums[h][v] = _mm512_setzero_si512();
@@ -92,6 +91,6 @@ struct Products {
 KERNEL_TARGET_END
 
 static const Variant<MlaAttentionI16> variant{
-    "avx512_vnni", {.needs = cpu::avx512_vnni, .supports = supports<16>, .run = run<Products>}};
+    "avx512_vnni", {.needs = cpu::avx512_vnni, .supports = supports<16>, .run = run<Kernels>}};
 
 }  // namespace steady

@@ -41,7 +41,6 @@ struct Pairs {
     std::int64_t width = 0;
     std::int64_t begin = 0, end = 0;  // at most kScored columns
     int part = 0;                     // latent or rotary
-    std::int64_t tile_bytes() const { return 2 * mla_i16::group_bytes(width); }
 };
 
 // A tile: two groups of positions, of which n are attended.
@@ -131,100 +130,136 @@ inline void weigh(const float* weights, const Tile& tile, Weights& out) {
     _mm_store_sd(at, _mm_castps_pd(_mm_fmadd_ps(sum, scale, old)));
 }
 
-// Scores [kN][kTile] of kP pairs, the first of them number `pair` of the tile.
-template <class Products, int kN, int kP>
-void score_pairs(const Query* queries, const Tile& tile, std::int64_t pair, float* scores) {
-    const std::byte* group = tile.group_of(pair);
-    const float* scales = mla_i16::scales(group, tile.width) + 2 * (pair % kGroupPairs);
-    for (int h = 0; h < kN; ++h) {
-        for (int i = 0; i < 2 * kP; ++i) scores[h * kTile + 2 * pair + i] = 0;
+// A variant's two products for some number of neighbouring heads.
+struct Products {
+    // Adds what these columns give to the scores [heads][kTile] of several pairs, or of one.
+    using Score = void (*)(const Query* queries, const Pairs& pairs, float* scores);
+    // out[h][c …] = out · shrink[h] + Σ_p weight[h][p] · value[p][c …], for several registers of
+    // columns, or for one; out is [heads][kv_rank].
+    using Add = void (*)(const Weights* weights, const Tile& tile, std::int64_t c,
+                         const float* shrink, float* out);
+    Score score = nullptr, score_one = nullptr;
+    Add add = nullptr, add_one = nullptr;
+};
+template <class Kernels, int kN>
+constexpr Products products_of() {
+    return {Kernels::template score<kN, Kernels::kPairs>, Kernels::template score<kN, 1>,
+            Kernels::template add<kN, Kernels::kVectors>, Kernels::template add<kN, 1>};
+}
+template <class Kernels>
+constexpr Products kProducts[kHeads] = {products_of<Kernels, 1>(), products_of<Kernels, 2>(),
+                                        products_of<Kernels, 3>(), products_of<Kernels, 4>(),
+                                        products_of<Kernels, 5>()};
+
+// Heads that share a pass.
+struct Portion {
+    std::int64_t first = 0;
+    Products products;
+};
+
+// What is kept of at most kTogether neighbouring heads.
+struct Heads {
+    Query queries[kTogether];
+    Running running[kTogether];
+    Weights weights[kTogether];
+    float shrink[kTogether];
+    alignas(64) float scores[kTogether * kTile];
+    float* out = nullptr;  // [heads][kv_rank], unnormalised until the end
+    Portion portions[kTogether];
+    std::int64_t n = 0, n_portions = 0;
+};
+
+// Portions that differ by one head at most.
+template <class Kernels>
+void divide_heads(Heads& heads) {
+    heads.n_portions = (heads.n + kHeads - 1) / kHeads;
+    for (std::int64_t i = 0; i < heads.n_portions; ++i) {
+        const std::int64_t first = i * heads.n / heads.n_portions;
+        const std::int64_t end = (i + 1) * heads.n / heads.n_portions;
+        heads.portions[i] = {first, kProducts<Kernels>[end - first - 1]};
+    }
+}
+
+// The scores of some pairs, the first of them number `pair` of the tile: of kPairs or of one. What
+// the next tile has in their place is fetched meanwhile.
+inline void score_pairs(Heads& heads, const Tile& tile, std::int64_t pair, std::int64_t n_pairs) {
+    const std::byte* values = tile.group_of(pair) + 4 * (pair % kGroupPairs) * tile.width;
+    const float* scales =
+        mla_i16::scales(tile.group_of(pair), tile.width) + 2 * (pair % kGroupPairs);
+    const std::byte* next = values + 2 * mla_i16::group_bytes(tile.width);
+    for (std::int64_t i = 0; i < 4 * n_pairs * tile.width; i += 64) {
+        _mm_prefetch(reinterpret_cast<const char*>(next) + i, _MM_HINT_T1);
     }
     const std::int64_t ends[2] = {tile.kv_rank, tile.width};
     std::int64_t c = 0;
     for (int part = 0; part < 2; ++part) {
         for (; c < ends[part]; c = std::min(c + mla_i16::kScored, ends[part])) {
-            const Pairs pairs{group + 4 * (pair % kGroupPairs) * tile.width,
+            const Pairs pairs{values,
                               scales + part * mla_i16::kGroup,
                               tile.width,
                               c,
                               std::min(c + mla_i16::kScored, ends[part]),
                               part};
-            Products::template score<kN, kP>(queries, pairs, scores + 2 * pair);
+            for (std::int64_t i = 0; i < heads.n_portions; ++i) {
+                const auto& [first, products] = heads.portions[i];
+                const auto score = n_pairs > 1 ? products.score : products.score_one;
+                score(heads.queries + first, pairs, heads.scores + first * kTile + 2 * pair);
+            }
         }
     }
 }
 
-// Adds a tile to the unnormalised outputs out[kN][kv_rank] of kN neighbouring heads.
-template <class Products, int kN>
-void attend_tile(const Query* queries, const Tile& tile, float* out, Running* running) {
-    alignas(32) float scores[kN * kTile];
+// Adds a tile to the outputs.
+template <class Kernels>
+void attend_tile(Heads& heads, const Tile& tile) {
+    std::memset(heads.scores, 0, sizeof(float) * static_cast<std::size_t>(heads.n * kTile));
     std::int64_t pair = 0;
-    for (; pair + Products::kPairs <= tile.n_pairs(); pair += Products::kPairs) {
-        score_pairs<Products, kN, Products::kPairs>(queries, tile, pair, scores);
+    for (; pair + Kernels::kPairs <= tile.n_pairs(); pair += Kernels::kPairs) {
+        score_pairs(heads, tile, pair, Kernels::kPairs);
     }
-    for (; pair < tile.n_pairs(); ++pair) {
-        score_pairs<Products, kN, 1>(queries, tile, pair, scores);
+    for (; pair < tile.n_pairs(); ++pair) score_pairs(heads, tile, pair, 1);
+    for (std::int64_t h = 0; h < heads.n; ++h) {
+        float* scores = heads.scores + h * kTile;
+        heads.shrink[h] = mla_avx2_softmax::to_weights(scores, tile.n, heads.running[h]);
+        weigh(scores, tile, heads.weights[h]);
     }
-    float shrink[kN];
-    Weights weights[kN];
-    for (int h = 0; h < kN; ++h) {
-        shrink[h] = mla_avx2_softmax::to_weights(scores + h * kTile, tile.n, running[h]);
-        weigh(scores + h * kTile, tile, weights[h]);
-    }
-    constexpr std::int64_t kColumns = Products::kVectors * Products::kLanes;
-    std::int64_t c = 0;
-    for (; c + kColumns <= tile.kv_rank; c += kColumns) {
-        Products::template add<kN, Products::kVectors>(weights, tile, c, shrink, out);
-    }
-    for (; c < tile.kv_rank; c += Products::kLanes) {
-        Products::template add<kN, 1>(weights, tile, c, shrink, out);
-    }
-}
-
-template <class Products>
-void attend_few(std::int64_t n_heads, const Query* queries, const Tile& tile, float* out,
-                Running* running) {
-    switch (n_heads) {
-        case 5:
-            return attend_tile<Products, 5>(queries, tile, out, running);
-        case 4:
-            return attend_tile<Products, 4>(queries, tile, out, running);
-        case 3:
-            return attend_tile<Products, 3>(queries, tile, out, running);
-        case 2:
-            return attend_tile<Products, 2>(queries, tile, out, running);
-        default:
-            return attend_tile<Products, 1>(queries, tile, out, running);
+    constexpr std::int64_t kColumns = Kernels::kVectors * Kernels::kLanes;
+    for (std::int64_t c = 0; c < tile.kv_rank;) {
+        const bool several = c + kColumns <= tile.kv_rank;
+        for (std::int64_t i = 0; i < heads.n_portions; ++i) {
+            const auto& [first, products] = heads.portions[i];
+            const auto add = several ? products.add : products.add_one;
+            add(heads.weights + first, tile, c, heads.shrink + first,
+                heads.out + first * tile.kv_rank);
+        }
+        c += several ? kColumns : Kernels::kLanes;
     }
 }
 
-// n_heads ≤ kTogether from `first` on, in portions that differ by one at most.
-template <class Products>
+// n_heads ≤ kTogether from `first` on.
+template <class Kernels>
 void attend_together(const MlaAttentionI16::Args& args, std::int64_t first, std::int64_t n_heads) {
     const MlaI16Shape& shape = args.shape;
-    Query queries[kTogether];
-    Running running[kTogether];
-    for (std::int64_t h = 0; h < n_heads; ++h) prepare(args, first + h, queries[h]);
-    const std::int64_t n_portions = (n_heads + kHeads - 1) / kHeads;
+    Heads heads;
+    heads.n = n_heads;
+    heads.out = args.out + first * shape.kv_rank;
+    divide_heads<Kernels>(heads);
+    for (std::int64_t h = 0; h < n_heads; ++h) prepare(args, first + h, heads.queries[h]);
     for (std::int64_t t = 0; t < shape.n_positions; t += kTile) {
-        const Tile tile{args.cache + t / mla_i16::kGroup * mla_i16::group_bytes(shape.width()),
-                        std::min(kTile, shape.n_positions - t), shape.width(), shape.kv_rank};
-        for (std::int64_t i = 0; i < n_portions; ++i) {
-            const std::int64_t begin = i * n_heads / n_portions;
-            const std::int64_t end = (i + 1) * n_heads / n_portions;
-            attend_few<Products>(end - begin, queries + begin, tile,
-                                 args.out + (first + begin) * shape.kv_rank, running + begin);
-        }
+        const std::byte* groups =
+            args.cache + t / mla_i16::kGroup * mla_i16::group_bytes(shape.width());
+        attend_tile<Kernels>(
+            heads, {groups, std::min(kTile, shape.n_positions - t), shape.width(), shape.kv_rank});
     }
     for (std::int64_t h = 0; h < n_heads; ++h) {
-        mla_avx2_softmax::divide(args.out + (first + h) * shape.kv_rank, shape.kv_rank, running[h]);
+        mla_avx2_softmax::divide(heads.out + h * shape.kv_rank, shape.kv_rank, heads.running[h]);
     }
 }
 
-template <class Products>
+template <class Kernels>
 void run(const MlaAttentionI16::Args& args, Range range) noexcept {
     for (std::int64_t head = range.begin; head < range.end; head += kTogether) {
-        attend_together<Products>(args, head, std::min(kTogether, range.end - head));
+        attend_together<Kernels>(args, head, std::min(kTogether, range.end - head));
     }
 }
 

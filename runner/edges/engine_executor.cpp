@@ -318,6 +318,8 @@ void EngineExecutor::settle() {
 Measured EngineExecutor::measure(const MeasureRequest& request) {
     Measured measured;
     measured.pair = request.pair;
+    // A resumed experiment begins with a pair, on weights that another may have left.
+    if (options_.weights->filled()) applied();
     settle();
     try {
         if (request.scope == "micro") {

@@ -386,6 +386,26 @@ TEST_P(Steps, ALesserCpuRunsTheModelWithWhatItHas) {
     }
 }
 
+// A cache of integers is taken unasked where the model's weights are rounded anyway and a kernel is
+// there for it, and nowhere else.
+TEST_P(Steps, IntegersAreTheDefaultWhereTheModelRounds) {
+    const auto form = [&](const PlanRequest& plan, const std::string& type) {
+        Model model(tiny::path(GetParam()));
+        ArmOptions options;
+        options.plan = plan;
+        set_engine_flag(options, "cache", type);
+        return model.make_arms({options}, 64)[0]->plan.mla->cache;
+    };
+    const bool rounded = GetParam() != "tiny-glm-f32" && cpu::has(cpu::avx2);
+    EXPECT_EQ(form({}, "f32"), rounded ? CacheForm::i16 : CacheForm::rows);
+    EXPECT_EQ(form({}, "f16"), CacheForm::rows);
+    EXPECT_EQ(form({{{"*", "reference"}}, {}}, "f32"), CacheForm::rows);
+    EXPECT_EQ(form({{}, {{"mla", "absorbed_i16"}}}, "f32"), CacheForm::i16);
+    cpu::mask(cpu::avx2 | cpu::avx512_vnni);
+    EXPECT_EQ(form({}, "f32"), CacheForm::rows);
+    cpu::mask(cpu::none);
+}
+
 TEST(CutFlag, SaysWhatIsAllowed) {
     ArmOptions options;
     for (const char* bad : {"dynamic:", "dynamic:0", "dynamic:8", "dynamic:65", "dynamic:x", "8"}) {

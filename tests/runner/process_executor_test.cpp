@@ -147,6 +147,10 @@ TEST_F(ExecutorTest, WeightsThatTheEngineWillNotTakeAreMadeAnew) {
         EXPECT_NO_THROW(executor.open()) << behaviour;
         EXPECT_FALSE(weights_->filled()) << behaviour;
     }
+    // A resumed experiment begins with a pair.
+    put_bytes(*weights_, 1);
+    const auto measured = make("refuse-full").measure(request());
+    EXPECT_EQ(measured.outcome, "ok") << measured.detail;
     auto refusing = make("refuse-open");
     put_bytes(*weights_, 1);
     EXPECT_THROW(refusing.open(), Error) << "asked twice, refused twice";
