@@ -12,7 +12,6 @@
 #include "kernels/mla_attention_q8/op.h"
 
 namespace steady {
-
 namespace {
 
 // What rows of integers have besides their values: two scales.

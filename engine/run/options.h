@@ -18,7 +18,7 @@ struct ArmOptions {
     PlanRequest plan;
     ThreadOptions threads;
     std::int64_t batch = kDefaultBatch;  // tokens of a prompt per pass; 1: token by token
-    Type cache = Type::f32;              // of the KV cache's values: f32, f16 or bf16
+    Type cache = Type::f32;              // KV cache: f32 (or the mla step's integers), f16, bf16
     double burn = 0;  // share of each token's own time that is spun away after it, and counted
     std::string tag;  // does nothing but be read back: arms of a blind audit differ in it alone
 };

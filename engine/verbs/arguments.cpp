@@ -34,7 +34,8 @@ const std::vector<OptionSpec>& plan_options() {
         {"--cut", "HOW", "static, dynamic, or dynamic:N (pieces per thread)"},
         {"--pin", "WHETHER", "on or off: threads bound to CPUs"},
         {"--batch", "N", "tokens of a prompt per pass, default 64; 1: token by token"},
-        {"--cache", "TYPE", "of the KV cache's values: f32 (default), f16 or bf16"},
+        {"--cache", "TYPE",
+         "of the KV cache's values: f32 (default, or the mla step's integers), f16, bf16"},
         {"--burn", "SHARE", "spin this share of each token's time away, e.g. 1%"},
         {"--tag", "TEXT", "a name that is read back and changes nothing"},
     };

@@ -124,10 +124,10 @@ inline void weigh(const float* weights, const Tile& tile, Weights& out) {
                                               float* scores) {
     __m128 sum = _mm_add_ps(_mm256_castps256_ps128(lanes), _mm256_extractf128_ps(lanes, 1));
     sum = _mm_mul_ps(_mm_add_ps(sum, _mm_movehl_ps(sum, sum)), _mm_set1_ps(step));
-    const __m128 scale = _mm_castpd_ps(_mm_load_sd(reinterpret_cast<const double*>(scales)));
-    auto* at = reinterpret_cast<double*>(scores);
-    const __m128 old = _mm_castpd_ps(_mm_load_sd(at));
-    _mm_store_sd(at, _mm_castps_pd(_mm_fmadd_ps(sum, scale, old)));
+    const __m128 none = _mm_setzero_ps();
+    const __m128 scale = _mm_loadl_pi(none, reinterpret_cast<const __m64*>(scales));
+    auto* at = reinterpret_cast<__m64*>(scores);
+    _mm_storel_pi(at, _mm_fmadd_ps(sum, scale, _mm_loadl_pi(none, at)));
 }
 
 // A variant's two products for some number of neighbouring heads.
@@ -165,7 +165,7 @@ struct Heads {
     float shrink[kTogether];
     alignas(64) float scores[kTogether * kTile];
     float* out = nullptr;  // [heads][kv_rank], unnormalised until the end
-    Portion portions[kTogether];
+    Portion portions[kTogether / kHeads];
     std::int64_t n = 0, n_portions = 0;
 };
 
