@@ -113,8 +113,8 @@ void choose(Choice<Op>& choice, const PlanRequest& request, const Uses<Op>& uses
 struct Admission {
     const ModelTraits& traits;
     Type cache = Type::f32;
-    bool references = false;  // of all ops are asked for
-    bool has_i16 = false;     // op mla_attention_i16 has more than its reference here
+    bool floats = false;   // references are asked for, or a variant of op mla_attention
+    bool has_i16 = false;  // op mla_attention_i16 has more than its reference here
 };
 
 std::string why_not_step(const MoeAlternative& moe, const Admission& here) {
@@ -137,13 +137,13 @@ std::string why_not_step(const MlaAlternative& mla, const Admission& here) {
 std::string why_not_step(const NormAlternative& /*norm*/, const Admission& /*here*/) { return ""; }
 
 // Whether an alternative may be taken unasked: one that rounds the cache has no place among
-// references or exact weights, and none without a kernel for it.
+// references or exact weights, where the attention over floats was chosen, and without a kernel.
 template <class Alternative>
 bool may_be_default(const Alternative& /*alternative*/, const Admission& /*here*/) {
     return true;
 }
 bool may_be_default(const MlaAlternative& mla, const Admission& here) {
-    const bool rounds_anyway = here.traits.quantised && !here.references;
+    const bool rounds_anyway = here.traits.quantised && !here.floats;
     return keeps_values(mla.cache) || (rounds_anyway && here.has_i16);
 }
 
@@ -246,8 +246,9 @@ KernelPlan resolve_plan(const PlanRequest& request, const UsedShapes& shapes,
     KernelPlan plan;
     auto& i16 = std::get<Choice<MlaAttentionI16>>(plan.kernels);
     choose(i16, request, std::get<Uses<MlaAttentionI16>>(shapes), plan);
-    const Admission here{traits, cache, request.kernels.contains("*"),
-                         i16.reason != Reason::reference};
+    const bool floats =
+        request.kernels.contains("*") || request.kernels.contains(MlaAttention::name);
+    const Admission here{traits, cache, floats, i16.reason != Reason::reference};
     choose_step("moe", moe_alternatives(), request, here, plan.moe, plan.moe_reason);
     choose_step("mla", mla_alternatives(), request, here, plan.mla, plan.mla_reason);
     choose_step("norm", norm_alternatives(), request, here, plan.norm, plan.norm_reason);

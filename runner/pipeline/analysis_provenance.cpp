@@ -103,6 +103,18 @@ bool follows_another(const std::string& path, const protocol::AppliedArm& a,
            in_b->second.reason == "follows";
 }
 
+// An arm of references takes the steps that go with them; a step that no arm names follows from it.
+bool follows_from_references(const Spec& spec, const std::string& path) {
+    constexpr std::string_view kSteps = "steps.";
+    if (!path.starts_with(kSteps)) return false;
+    bool references = false;
+    for (const auto& [name, arm] : spec.arms) {
+        if (arm.steps.contains(path.substr(kSteps.size()))) return false;
+        references = references || arm.kernels.contains("*");
+    }
+    return references;
+}
+
 }  // namespace
 
 std::map<std::string, std::string> applied_settings(const protocol::AppliedArm& arm) {
@@ -153,6 +165,7 @@ std::optional<Objection> check_provenance(const Spec& spec, const protocol::Open
         if (declared(spec, path) || declared(spec, path.substr(path.find('.') + 1))) continue;
         if (!both && follows_from_step(spec, path)) continue;
         if (both && follows_another(path, a->second, b->second)) continue;
+        if (follows_from_references(spec, path)) continue;
         return Objection{kUndeclared,
                          fmt::format("{} is {} in A and {} in B, which expect_diff does not name",
                                      path, in_a == settings_a.end() ? "absent" : in_a->second,

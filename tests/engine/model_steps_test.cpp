@@ -400,6 +400,7 @@ TEST_P(Steps, IntegersAreTheDefaultWhereTheModelRounds) {
     EXPECT_EQ(form({}, "f32"), rounded ? CacheForm::i16 : CacheForm::rows);
     EXPECT_EQ(form({}, "f16"), CacheForm::rows);
     EXPECT_EQ(form({{{"*", "reference"}}, {}}, "f32"), CacheForm::rows);
+    EXPECT_EQ(form({{{"mla_attention", "reference"}}, {}}, "f32"), CacheForm::rows);
     EXPECT_EQ(form({{}, {{"mla", "absorbed_i16"}}}, "f32"), CacheForm::i16);
     cpu::mask(cpu::avx2 | cpu::avx512_vnni);
     EXPECT_EQ(form({}, "f32"), CacheForm::rows);

@@ -101,6 +101,19 @@ TEST(Provenance, AllKernelsMayBeDeclaredAtOnce) {
     for (auto& [op, kernel] : bench.applied.arms["A"].kernels) kernel.variant = "reference";
     bench.applied.arms["A"].kernels.erase("*");
     EXPECT_EQ(reason(bench), "");
+    // References come with their own steps, unless an arm says which.
+    bench.applied.arms["A"].steps["mla"] = "absorbed";
+    bench.applied.arms["B"].steps["mla"] = "absorbed_i16";
+    EXPECT_EQ(reason(bench), "");
+    spec.arms["B"].steps["mla"] = "absorbed_i16";
+    EXPECT_EQ(reason(Bench(spec, {})), "undeclared_difference");
+}
+
+TEST(Provenance, AStepThatDiffersUnaskedIsUndeclaredWithoutReferences) {
+    Bench bench(plain_spec(), {});
+    bench.applied.arms["A"].steps["mla"] = "absorbed";
+    bench.applied.arms["B"].steps["mla"] = "absorbed_i16";
+    EXPECT_EQ(reason(bench), "undeclared_difference");
 }
 
 TEST(Correctness, BoundsNanAndCrashesAreWrongOutput) {
