@@ -148,8 +148,9 @@ TEST_F(ExecutorTest, WeightsThatTheEngineWillNotTakeAreMadeAnew) {
         EXPECT_FALSE(weights_->filled()) << behaviour;
     }
     // A resumed experiment begins with a pair.
+    auto resumed = make("refuse-full");
     put_bytes(*weights_, 1);
-    const auto measured = make("refuse-full").measure(request());
+    const auto measured = resumed.measure(request());
     EXPECT_EQ(measured.outcome, "ok") << measured.detail;
     auto refusing = make("refuse-open");
     put_bytes(*weights_, 1);
