@@ -71,7 +71,6 @@ constexpr Champion kChampions[] = {
     {"mla_attention", "avx2_f16", ""},
     {"mla_attention", "avx2_bf16", ""},
     {"mla_attention_q8", "avx512_vnni_q16", ""},
-    {"mla_attention_i16", "avx512_vnni", ""},
     {"mla_attention_i16", "avx2", "2026-11-22-champion-deep-i16-62018ffd"},
     {"quantize_q8", "avx512", "2026-11-21-champion-quantising-22f09684"},
     {"quantize_q8", "avx2", ""},

@@ -14,13 +14,18 @@
 namespace steady {
 namespace {
 
-// What rows of integers have besides their values: two scales.
-constexpr std::int64_t kScaleBytes = 8;
 static_assert(mla_q8::kGroup == mla_i16::kGroup);
 
 std::int64_t value_bytes(CacheForm form, Type type) {
     if (form == CacheForm::bytes) return 1;
     return form == CacheForm::i16 ? 2 : block_bytes(type);
+}
+
+// Integers have their scales besides.
+std::int64_t bytes_of_row(CacheForm form, Type type, std::int64_t width) {
+    if (form == CacheForm::bytes) return mla_q8::group_bytes(width) / mla_q8::kGroup;
+    if (form == CacheForm::i16) return mla_i16::group_bytes(width) / mla_i16::kGroup;
+    return row_bytes(type, width);
 }
 
 }  // namespace
@@ -34,7 +39,7 @@ KvCache::KvCache(const Config& config, std::int64_t context, CacheForm form, Typ
     const std::int64_t group = keeps_values(form) ? 1 : mla_i16::kGroup;
     width_ = full ? config.n_value + config.head_size() : config.latent_size();
     n_heads_ = full ? config.n_heads : 1;
-    row_bytes_ = width_ * value_bytes(form, type) + (keeps_values(form) ? 0 : kScaleBytes);
+    row_bytes_ = bytes_of_row(form, type, width_);
     region_ = (context + group - 1) / group * group * row_bytes_;
     bytes_ = config.n_blocks * n_heads_ * region_;
     const std::int64_t available = available_memory_bytes();

@@ -113,8 +113,8 @@ void choose(Choice<Op>& choice, const PlanRequest& request, const Uses<Op>& uses
 struct Admission {
     const ModelTraits& traits;
     Type cache = Type::f32;
-    bool floats = false;   // references are asked for, or a variant of op mla_attention
-    bool has_i16 = false;  // op mla_attention_i16 has more than its reference here
+    bool floats = false;  // references are asked for, or a variant of op mla_attention
+    bool i16 = false;     // op mla_attention_i16 has a variant that uses this CPU as floats' does
 };
 
 std::string why_not_step(const MoeAlternative& moe, const Admission& here) {
@@ -137,14 +137,15 @@ std::string why_not_step(const MlaAlternative& mla, const Admission& here) {
 std::string why_not_step(const NormAlternative& /*norm*/, const Admission& /*here*/) { return ""; }
 
 // Whether an alternative may be taken unasked: one that rounds the cache has no place among
-// references or exact weights, where the attention over floats was chosen, and without a kernel.
+// references or exact weights, where the attention over floats was chosen, or where that has a
+// variant for more of this CPU, which no experiment has set against it.
 template <class Alternative>
 bool may_be_default(const Alternative& /*alternative*/, const Admission& /*here*/) {
     return true;
 }
 bool may_be_default(const MlaAlternative& mla, const Admission& here) {
     const bool rounds_anyway = here.traits.quantised && !here.floats;
-    return keeps_values(mla.cache) || (rounds_anyway && here.has_i16);
+    return keeps_values(mla.cache) || (rounds_anyway && here.i16);
 }
 
 constexpr std::array<std::string_view, 3> kSteps = {"mla", "moe", "norm"};
@@ -244,11 +245,15 @@ KernelPlan resolve_plan(const PlanRequest& request, const UsedShapes& shapes,
                         const ModelTraits& traits, Type cache) {
     check_names(request);
     KernelPlan plan;
+    auto& over_floats = std::get<Choice<MlaAttention>>(plan.kernels);
     auto& i16 = std::get<Choice<MlaAttentionI16>>(plan.kernels);
+    choose(over_floats, request, std::get<Uses<MlaAttention>>(shapes), plan);
     choose(i16, request, std::get<Uses<MlaAttentionI16>>(shapes), plan);
+    const cpu::Features both = over_floats.variant->needs | i16.variant->needs;
     const bool floats =
         request.kernels.contains("*") || request.kernels.contains(MlaAttention::name);
-    const Admission here{traits, cache, floats, i16.reason != Reason::reference};
+    const Admission here{traits, cache, floats,
+                         i16.reason != Reason::reference && both == i16.variant->needs};
     choose_step("moe", moe_alternatives(), request, here, plan.moe, plan.moe_reason);
     choose_step("mla", mla_alternatives(), request, here, plan.mla, plan.mla_reason);
     choose_step("norm", norm_alternatives(), request, here, plan.norm, plan.norm_reason);

@@ -37,4 +37,29 @@ AttentionWeights expect_attention(const double* q, const double* rows, std::int6
     return expected;
 }
 
+void expect_rounded_sums(const AttentionWeights& weights, const std::vector<double>& rows,
+                         std::int64_t width, std::int64_t n_columns,
+                         const std::vector<double>& scales, double weight_steps,
+                         std::vector<double>& expected, std::vector<double>& bound) {
+    const double chain = static_cast<double>(scales.size()) + 24;
+    double largest = 0;
+    for (std::size_t t = 0; t < scales.size(); ++t) {
+        largest = std::max(largest, weights.weight[t] * scales[t]);
+    }
+    for (std::size_t c = 0; c < static_cast<std::size_t>(n_columns); ++c) {
+        double out = 0;
+        double magnitude = 0;
+        double stored = 0;  // Σ |whole steps|
+        for (std::size_t t = 0; t < scales.size(); ++t) {
+            const double v = rows[t * static_cast<std::size_t>(width) + c];
+            out += weights.weight[t] * v;
+            magnitude += std::fabs(weights.weight[t] * v);
+            if (scales[t] > 0) stored += std::fabs(v) / scales[t];
+        }
+        expected.push_back(out);
+        bound.push_back((weights.error + chain * kUnit) * magnitude +
+                        0.501 / weight_steps * largest * stored);
+    }
+}
+
 }  // namespace steady

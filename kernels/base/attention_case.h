@@ -19,4 +19,12 @@ struct AttentionWeights {
 AttentionWeights expect_attention(const double* q, const double* rows, std::int64_t n_positions,
                                   std::int64_t width, double scale);
 
+// Appends the weighted sums of the first n_columns of rows [n_positions][width], and how far off
+// they may be: by the weights' error and the chain over positions, and since a position's weight
+// times its scale may be rounded to a `weight_steps`-th of the largest such product.
+void expect_rounded_sums(const AttentionWeights& weights, const std::vector<double>& rows,
+                         std::int64_t width, std::int64_t n_columns,
+                         const std::vector<double>& scales, double weight_steps,
+                         std::vector<double>& expected, std::vector<double>& bound);
+
 }  // namespace steady

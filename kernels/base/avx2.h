@@ -22,6 +22,12 @@ KERNEL_TARGET_BEGIN(KERNEL_AVX2)
     return _mm_cvtss_f32(_mm_add_ss(half, _mm_shuffle_ps(half, half, 1)));
 }
 
+[[gnu::always_inline]] inline float largest(__m256 v) {
+    __m128 half = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    half = _mm_max_ps(half, _mm_movehl_ps(half, half));
+    return _mm_cvtss_f32(_mm_max_ss(half, _mm_shuffle_ps(half, half, 1)));
+}
+
 [[gnu::always_inline]] inline float to_float(Half half) { return _cvtsh_ss(half.bits); }
 
 [[gnu::always_inline]] inline __m256i load(const void* at) {
@@ -120,9 +126,7 @@ KERNEL_TARGET_BEGIN(KERNEL_AVX2)
     for (int k = 0; k < 4; ++k) {
         largest = _mm256_max_ps(largest, _mm256_andnot_ps(sign, _mm256_loadu_ps(x + 8 * k)));
     }
-    __m128 half = _mm_max_ps(_mm256_castps256_ps128(largest), _mm256_extractf128_ps(largest, 1));
-    half = _mm_max_ps(half, _mm_movehl_ps(half, half));
-    const float max = _mm_cvtss_f32(_mm_max_ss(half, _mm_shuffle_ps(half, half, 1)));
+    const float max = avx2::largest(largest);
     *scale = max / 127.0F;
     return _mm256_set1_ps(max > 0 ? *scale : 1.0F);
 }

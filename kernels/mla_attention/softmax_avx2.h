@@ -17,18 +17,12 @@ struct Running {
 
 KERNEL_TARGET_BEGIN(KERNEL_AVX2)
 
-[[gnu::always_inline]] inline float largest(__m256 v) {
-    __m128 half = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
-    half = _mm_max_ps(half, _mm_movehl_ps(half, half));
-    return _mm_cvtss_f32(_mm_max_ss(half, _mm_shuffle_ps(half, half, 1)));
-}
-
 // Of n values.
 inline float largest(const float* values, std::int64_t n) {
     __m256 most = _mm256_set1_ps(-INFINITY);
     std::int64_t i = 0;
     for (; i + 8 <= n; i += 8) most = _mm256_max_ps(most, _mm256_loadu_ps(values + i));
-    float found = largest(most);
+    float found = avx2::largest(most);
     for (; i < n; ++i) found = std::max(found, values[i]);
     return found;
 }
@@ -45,7 +39,9 @@ inline float to_weights(float* scores, std::int64_t n, Running& running) {
         const __m256 below = _mm256_sub_ps(_mm256_maskload_ps(scores + i, mask), top);
         // Beyond the end the argument must not be positive; the result is masked away.
         const __m256 power = avx2::exp_negative(_mm256_min_ps(below, _mm256_setzero_ps()));
-        const __m256 weight = _mm256_and_ps(power, _mm256_castsi256_ps(mask));
+        // The minimum loses what is no number: it stays one in the weight.
+        const __m256 none = _mm256_cmp_ps(below, below, _CMP_UNORD_Q);
+        const __m256 weight = _mm256_and_ps(_mm256_or_ps(power, none), _mm256_castsi256_ps(mask));
         sums = _mm256_add_ps(sums, weight);
         _mm256_maskstore_ps(scores + i, mask, weight);
     }

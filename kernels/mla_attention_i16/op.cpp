@@ -29,8 +29,12 @@ std::int64_t scale_at(std::int64_t position, int part, std::int64_t width) {
 
 float step_of(const float* x, std::int64_t n) {
     float largest = 0;
-    for (std::int64_t i = 0; i < n; ++i) largest = std::max(largest, std::fabs(x[i]));
-    return largest / kLargest;
+    float nothing = 0;  // but for what is no finite number
+    for (std::int64_t i = 0; i < n; ++i) {
+        largest = std::max(largest, std::fabs(x[i]));
+        nothing += 0 * x[i];
+    }
+    return largest / kLargest + nothing;
 }
 
 void store(std::byte* cache, std::int64_t position, const float* row, std::int64_t kv_rank,
@@ -81,35 +85,16 @@ std::vector<double> rounded_query(const MlaI16Shape& shape, const float* q) {
     return values;
 }
 
-void expect_head(Case<MlaAttentionI16>& made, const AttentionWeights& scores,
-                 const std::vector<double>& rows) {
-    const MlaI16Shape& shape = made.args.shape;
-    const auto width = static_cast<std::size_t>(shape.width());
-    const double chain = static_cast<double>(shape.n_positions) + 24;
-    double largest = 0;  // of a position's weight times its scale
-    std::vector<double> position_scales;
-    for (std::int64_t t = 0; t < shape.n_positions; ++t) {
-        const std::byte* group =
-            made.args.cache + t / mla_i16::kGroup * mla_i16::group_bytes(shape.width());
-        const float* scales = mla_i16::scales(group, shape.width());
-        position_scales.push_back(static_cast<double>(scales[t % mla_i16::kGroup]));
-        largest =
-            std::max(largest, scores.weight[static_cast<std::size_t>(t)] * position_scales.back());
+// Of the latent parts.
+std::vector<double> scales_of(const std::byte* cache, std::int64_t n_positions,
+                              std::int64_t width) {
+    std::vector<double> found;
+    for (std::int64_t t = 0; t < n_positions; ++t) {
+        const std::byte* group = cache + t / mla_i16::kGroup * mla_i16::group_bytes(width);
+        const float* scales = mla_i16::scales(group, width);
+        found.push_back(static_cast<double>(scales[t % mla_i16::kGroup]));
     }
-    for (std::size_t c = 0; c < static_cast<std::size_t>(shape.kv_rank); ++c) {
-        double out = 0;
-        double magnitude = 0;
-        double stored = 0;  // Σ |stored value|
-        for (std::size_t t = 0; t < scores.weight.size(); ++t) {
-            const double v = rows[t * width + c];
-            out += scores.weight[t] * v;
-            magnitude += std::fabs(scores.weight[t] * v);
-            if (position_scales[t] > 0) stored += std::fabs(v) / position_scales[t];
-        }
-        made.expected.push_back(out);
-        made.bound.push_back((scores.error + chain * kUnit) * magnitude +
-                             0.501 / mla_i16::kLargestWeight * largest * stored);
-    }
+    return found;
 }
 
 }  // namespace
@@ -162,12 +147,14 @@ Case<MlaAttentionI16> MlaAttentionI16::make_case(const Shape& shape, Random& ran
                             .data = cache,
                             .set = {},
                             .used = {{0, bytes / group, 0}}});
+    const std::vector<double> scales = scales_of(cache, shape.n_positions, width);
     for (std::int64_t h = 0; h < shape.n_heads; ++h) {
         const std::vector<double> query = rounded_query(shape, q + h * width);
         const AttentionWeights scores =
             expect_attention(query.data(), rows.data(), shape.n_positions, width,
                              static_cast<double>(made.args.scale));
-        expect_head(made, scores, rows);
+        expect_rounded_sums(scores, rows, width, shape.kv_rank, scales, mla_i16::kLargestWeight,
+                            made.expected, made.bound);
     }
     return made;
 }

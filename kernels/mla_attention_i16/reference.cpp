@@ -1,5 +1,6 @@
 // Three plain passes per head over the stored values: scores, softmax, weighted sum; every sum in
 // double.
+#include "kernels/base/attention_plain.h"
 #include "kernels/mla_attention_i16/op.h"
 
 namespace steady {
@@ -24,24 +25,13 @@ void score(const MlaAttentionI16::Args& args, const float* q, float* scores) {
 void run(const MlaAttentionI16::Args& args, Range range) noexcept {
     const MlaI16Shape& shape = args.shape;
     const std::int64_t n = shape.n_positions;
+    const auto value = [&](std::int64_t t, std::int64_t c) {
+        return mla_i16::value(args.cache, t, c, shape.kv_rank, shape.n_rot);
+    };
     for (std::int64_t h = range.begin; h < range.end; ++h) {
         float* p = args.scratch + h * n;
         score(args, args.q + h * shape.width(), p);
-        const auto largest = static_cast<double>(*std::max_element(p, p + n));
-        double total = 0;
-        for (std::int64_t t = 0; t < n; ++t) {
-            const double weight = std::exp(static_cast<double>(p[t]) - largest);
-            p[t] = static_cast<float>(weight);
-            total += weight;
-        }
-        for (std::int64_t c = 0; c < shape.kv_rank; ++c) {
-            double sum = 0;
-            for (std::int64_t t = 0; t < n; ++t) {
-                sum += static_cast<double>(p[t]) *
-                       mla_i16::value(args.cache, t, c, shape.kv_rank, shape.n_rot);
-            }
-            args.out[h * shape.kv_rank + c] = static_cast<float>(sum / total);
-        }
+        weighted_mean(p, n, value, shape.kv_rank, args.out + h * shape.kv_rank);
     }
 }
 

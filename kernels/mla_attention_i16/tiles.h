@@ -12,7 +12,6 @@
 
 namespace steady::mla_i16_tiles {
 
-using mla_avx2_softmax::largest;
 using mla_avx2_softmax::Running;
 
 constexpr std::int64_t kTile = mla_i16::kWeighed;  // positions per step of the online softmax
@@ -70,10 +69,13 @@ KERNEL_TARGET_BEGIN(KERNEL_AVX2)
 // What mla_i16::step_of and rounded do to a part of a query, n a multiple of 8; returns the step.
 inline float round_part(const float* x, std::int64_t n, std::int16_t* out) {
     __m256 most = _mm256_setzero_ps();
+    __m256 nothing = _mm256_setzero_ps();
     for (std::int64_t i = 0; i < n; i += 8) {
-        most = _mm256_max_ps(most, _mm256_andnot_ps(_mm256_set1_ps(-0.0F), _mm256_loadu_ps(x + i)));
+        const __m256 values = _mm256_loadu_ps(x + i);
+        most = _mm256_max_ps(most, _mm256_andnot_ps(_mm256_set1_ps(-0.0F), values));
+        nothing = _mm256_fmadd_ps(_mm256_setzero_ps(), values, nothing);
     }
-    const float step = largest(most) / mla_i16::kLargest;
+    const float step = avx2::largest(most) / mla_i16::kLargest + avx2::sum(nothing);
     const __m256 divisor = _mm256_set1_ps(step > 0 ? step : 1.0F);
     const __m128i bound = _mm_set1_epi16(mla_i16::kLargest);
     for (std::int64_t i = 0; i < n; i += 8) {
@@ -107,7 +109,7 @@ inline void weigh(const float* weights, const Tile& tile, Weights& out) {
             _mm256_mul_ps(_mm256_maskload_ps(weights + i, mask), _mm256_maskload_ps(scales, mask));
         most = _mm256_max_ps(most, scaled[i / 8]);
     }
-    const float top = largest(most);
+    const float top = avx2::largest(most);
     const bool any = top > 1e-30F;  // what is less adds nothing, and has no reciprocal
     out.step = any ? top / mla_i16::kLargestWeight : 0.0F;
     const __m256 factor = _mm256_set1_ps(any ? mla_i16::kLargestWeight / top : 0.0F);

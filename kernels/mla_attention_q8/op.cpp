@@ -70,35 +70,16 @@ double value(const std::byte* cache, std::int64_t position, std::int64_t c, std:
 
 namespace {
 
-void expect_head(Case<MlaAttentionQ8>& made, const AttentionWeights& scores,
-                 const std::vector<double>& rows) {
-    const MlaQ8Shape& shape = made.args.shape;
-    const double chain = static_cast<double>(shape.n_positions) + 24;
-    double largest = 0;  // of a position's weight times its scale
-    std::vector<double> position_scales;
-    for (std::int64_t t = 0; t < shape.n_positions; ++t) {
-        const std::byte* group =
-            made.args.cache + t / mla_q8::kGroup * mla_q8::group_bytes(shape.width());
-        const float* scales = mla_q8::scales(group, shape.width());
-        position_scales.push_back(static_cast<double>(scales[t % mla_q8::kGroup]));
-        largest =
-            std::max(largest, scores.weight[static_cast<std::size_t>(t)] * position_scales.back());
+// Of the latent parts.
+std::vector<double> scales_of(const std::byte* cache, std::int64_t n_positions,
+                              std::int64_t width) {
+    std::vector<double> found;
+    for (std::int64_t t = 0; t < n_positions; ++t) {
+        const std::byte* group = cache + t / mla_q8::kGroup * mla_q8::group_bytes(width);
+        const float* scales = mla_q8::scales(group, width);
+        found.push_back(static_cast<double>(scales[t % mla_q8::kGroup]));
     }
-    for (std::int64_t c = 0; c < shape.kv_rank; ++c) {
-        double out = 0;
-        double magnitude = 0;
-        double bytes = 0;  // Σ |stored byte|
-        for (std::size_t t = 0; t < scores.weight.size(); ++t) {
-            const double v =
-                rows[t * static_cast<std::size_t>(shape.width()) + static_cast<std::size_t>(c)];
-            out += scores.weight[t] * v;
-            magnitude += std::fabs(scores.weight[t] * v);
-            if (position_scales[t] > 0) bytes += std::fabs(v) / position_scales[t];
-        }
-        made.expected.push_back(out);
-        made.bound.push_back((scores.error + chain * kUnit) * magnitude +
-                             0.501 / 65535 * largest * bytes);
-    }
+    return found;
 }
 
 }  // namespace
@@ -148,11 +129,13 @@ Case<MlaAttentionQ8> MlaAttentionQ8::make_case(const Shape& shape, Random& rando
                             .set = {},
                             .used = {{0, bytes / group, 0}}});
     const std::vector<double> q = values_of(made.args.q, shape.n_heads * width, input);
+    const std::vector<double> scales = scales_of(cache, shape.n_positions, width);
     for (std::int64_t h = 0; h < shape.n_heads; ++h) {
         const AttentionWeights scores =
             expect_attention(q.data() + h * width, rows.data(), shape.n_positions, width,
                              static_cast<double>(made.args.scale));
-        expect_head(made, scores, rows);
+        expect_rounded_sums(scores, rows, width, shape.kv_rank, scales, 65535, made.expected,
+                            made.bound);
     }
     return made;
 }

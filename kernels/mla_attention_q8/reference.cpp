@@ -1,8 +1,6 @@
 // Three plain passes per head over the stored values: scores, softmax, weighted sum; every sum in
 // double.
-#include <algorithm>
-#include <cmath>
-
+#include "kernels/base/attention_plain.h"
 #include "kernels/mla_attention_q8/op.h"
 
 namespace steady {
@@ -25,18 +23,7 @@ void run(const MlaAttentionQ8::Args& args, Range range) noexcept {
             }
             p[t] = static_cast<float>(sum * static_cast<double>(args.scale));
         }
-        const double largest = static_cast<double>(*std::max_element(p, p + n));
-        double total = 0;
-        for (std::int64_t t = 0; t < n; ++t) {
-            const double weight = std::exp(static_cast<double>(p[t]) - largest);
-            p[t] = static_cast<float>(weight);
-            total += weight;
-        }
-        for (std::int64_t c = 0; c < shape.kv_rank; ++c) {
-            double sum = 0;
-            for (std::int64_t t = 0; t < n; ++t) sum += static_cast<double>(p[t]) * value(t, c);
-            args.out[h * shape.kv_rank + c] = static_cast<float>(sum / total);
-        }
+        weighted_mean(p, n, value, shape.kv_rank, args.out + h * shape.kv_rank);
     }
 }
 

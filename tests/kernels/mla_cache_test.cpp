@@ -63,5 +63,33 @@ INSTANTIATE_TEST_SUITE_P(Integers, MlaCache,
                                                mla_i16::store, mla_i16::copy, mla_i16::value}),
                          [](const auto& tested) { return tested.param.name; });
 
+// A rounding that made a number of what is none would hide a broken kernel from every gate.
+TEST(MlaI16, WhatIsNoNumberStaysNone) {
+    for (const VariantBase* variant : variants_of(MlaAttentionI16::name)) {
+        if (!cpu::has(variant->needs)) continue;
+        const auto found = find_variant<MlaAttentionI16>(std::string(variant->name));
+        for (const float bad : {NAN, INFINITY, -INFINITY}) {
+            for (const std::int64_t column : {3, 33}) {  // latent, rotary
+                const auto none = [&](bool in_query) {
+                    Random random(7);
+                    auto made = MlaAttentionI16::make_case({2, 32, 16, 35}, random, Input::f32);
+                    std::vector<float> row(48, 1.0F);
+                    row[static_cast<std::size_t>(column)] = bad;
+                    if (in_query) {
+                        const_cast<float*>(made.args.q)[column] = bad;
+                    } else {
+                        mla_i16::store(const_cast<std::byte*>(made.args.cache), 20, row.data(), 32,
+                                       16);
+                    }
+                    found.variant->run(made.args, {0, 2, 0});
+                    return std::isnan(made.args.out[5]);
+                };
+                EXPECT_TRUE(none(true)) << variant->name << ", query " << bad;
+                EXPECT_TRUE(none(false)) << variant->name << ", cache " << bad;
+            }
+        }
+    }
+}
+
 }  // namespace
 }  // namespace steady
