@@ -153,6 +153,13 @@ bool is_step(std::string_view name) {
     return std::find(kSteps.begin(), kSteps.end(), name) != kSteps.end();
 }
 
+// Whether the one variant needs all that the other needs of a CPU.
+template <class One, class Other>
+bool uses_as_much(const Choice<One>& one, const Choice<Other>& other) {
+    if (one.variant == nullptr || other.variant == nullptr) return false;
+    return (one.variant->needs | other.variant->needs) == one.variant->needs;
+}
+
 template <class Alternative>
 void choose_step(std::string_view step, std::span<const Alternative> alternatives,
                  const PlanRequest& request, const Admission& here, const Alternative*& chosen,
@@ -249,11 +256,10 @@ KernelPlan resolve_plan(const PlanRequest& request, const UsedShapes& shapes,
     auto& i16 = std::get<Choice<MlaAttentionI16>>(plan.kernels);
     choose(over_floats, request, std::get<Uses<MlaAttention>>(shapes), plan);
     choose(i16, request, std::get<Uses<MlaAttentionI16>>(shapes), plan);
-    const cpu::Features both = over_floats.variant->needs | i16.variant->needs;
     const bool floats =
         request.kernels.contains("*") || request.kernels.contains(MlaAttention::name);
     const Admission here{traits, cache, floats,
-                         i16.reason != Reason::reference && both == i16.variant->needs};
+                         i16.reason != Reason::reference && uses_as_much(i16, over_floats)};
     choose_step("moe", moe_alternatives(), request, here, plan.moe, plan.moe_reason);
     choose_step("mla", mla_alternatives(), request, here, plan.mla, plan.mla_reason);
     choose_step("norm", norm_alternatives(), request, here, plan.norm, plan.norm_reason);
