@@ -254,7 +254,7 @@ KernelPlan resolve_plan(const PlanRequest& request, const UsedShapes& shapes,
     KernelPlan plan;
     auto& over_floats = std::get<Choice<MlaAttention>>(plan.kernels);
     auto& i16 = std::get<Choice<MlaAttentionI16>>(plan.kernels);
-    choose(over_floats, request, std::get<Uses<MlaAttention>>(shapes), plan);
+    choose(over_floats, {}, std::get<Uses<MlaAttention>>(shapes), plan);  // what would be taken
     choose(i16, request, std::get<Uses<MlaAttentionI16>>(shapes), plan);
     const bool floats =
         request.kernels.contains("*") || request.kernels.contains(MlaAttention::name);

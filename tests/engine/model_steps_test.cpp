@@ -403,6 +403,9 @@ TEST_P(Steps, IntegersAreTheDefaultWhereTheModelRounds) {
     EXPECT_EQ(form({{{"*", "reference"}}, {}}, "f32"), CacheForm::rows);
     EXPECT_EQ(form({{{"mla_attention", "reference"}}, {}}, "f32"), CacheForm::rows);
     EXPECT_EQ(form({{}, {{"mla", "absorbed_i16"}}}, "f32"), CacheForm::i16);
+    if (cpu::has(cpu::avx2)) {
+        EXPECT_EQ(form({{{"mla_attention", "avx2_f16"}}, {}}, "f16"), CacheForm::rows);
+    }
     cpu::mask(cpu::avx2 | cpu::avx512_vnni);
     EXPECT_EQ(form({}, "f32"), CacheForm::rows);
     cpu::mask(cpu::none);
