@@ -128,11 +128,11 @@ bool matmul_by_type(Arm& arm, const Product& product, const VectorLists& lists) 
     }
 }
 
-// Fused experts lie in the layout of op q4_0_experts. Where that is not the matvec's, nothing can
-// multiply them for a batch.
+// Fused experts lie in the layout of op q4_0_experts and read its form of activations. Where those
+// are not the matvec's, nothing can multiply them for a batch with the same bits.
 std::int64_t usable_batch(const KernelPlan& plan, std::int64_t asked, std::int64_t context) {
     const bool split = plan.moe->needs_q4_0_experts &&
-                       plan.variant<Q4_0Experts>().layout != plan.variant<Q4_0Matvec>().layout;
+                       !same_form(plan.variant<Q4_0Experts>(), plan.variant<Q4_0Matvec>());
     return split || !plan.mla->batches ? 1 : std::min(asked, context);
 }
 

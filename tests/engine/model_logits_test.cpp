@@ -2,6 +2,8 @@
 // that of 8-bit activations, and every step alternative likewise. Bits do not depend on threads.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "engine/model/forward.h"
 #include "engine/run/decode.h"
 #include "engine/run/model.h"
@@ -119,6 +121,31 @@ TEST_P(TinyModel, BatchesChangeNoBit) {
             }
             EXPECT_EQ(prompted, last) << "batch " << batch;
             EXPECT_EQ(decoded, after) << "batch " << batch;
+        }
+    }
+}
+
+// Whichever of them this CPU has, each beside a matvec that reads what it reads.
+TEST_P(TinyModel, EveryMatmulKeepsTheBitsOfItsMatvec) {
+    const std::vector<std::int32_t> tokens = tiny::prompts(GetParam())[2].tokens;
+    for (const VariantBase* matmul : variants_of(Q4_0Matmul::name)) {
+        const auto& matvecs = variants_of(Q4_0Matvec::name);
+        const auto beside = std::find_if(matvecs.begin(), matvecs.end(), [&](const auto* matvec) {
+            return cpu::has(matmul->needs | matvec->needs) && same_form(*matmul, *matvec);
+        });
+        if (beside == matvecs.end()) continue;
+        ArmOptions options = with({{{"q4_0_matvec", std::string((*beside)->name)},
+                                    {"q4_0_matmul", std::string(matmul->name)}},
+                                   {}},
+                                  1);
+        std::vector<float> alone;
+        for (const std::int64_t batch : {1, 64}) {
+            Model model(tiny::path(GetParam()));
+            options.batch = batch;
+            const std::vector<float> logits =
+                copy(feed(*model.make_arms({options}, 64)[0], tokens));
+            if (batch == 1) alone = logits;
+            EXPECT_TRUE(logits == alone) << matmul->name << " beside " << (*beside)->name;
         }
     }
 }
