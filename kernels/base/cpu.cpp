@@ -2,6 +2,7 @@
 #include "kernels/base/cpu.h"
 
 #include <cpuid.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,6 +28,13 @@ std::uint64_t saved_registers() {
     std::uint32_t high = 0;
     asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
     return static_cast<std::uint64_t>(high) << 32 | low;
+}
+
+// Linux lets a process use the tiles' data only when it has asked (arch_prctl(2), since 5.16).
+bool may_use_tiles() {
+    constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+    constexpr long kTileData = 18;               // its bit in XCR0
+    return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
 bool bit(std::uint32_t word, int index) { return ((word >> index) & 1) != 0; }
@@ -63,6 +71,13 @@ constexpr std::array<Named, 12> kNames{{{"avx2", kAvx2},
 constexpr Features kAllAvx512 = kAvx512f | kAvx512bw | kAvx512vl | kAvx512dq | kAvx512vnni |
                                 kAvx512vbmi | kAvx512bf16 | kAmxTile | kAmxInt8;
 
+// Upwards, each with all of the one before.
+constexpr std::array<Named, 5> kLevelSets{{{"x86-64-v2", none},
+                                           {"avx2", avx2},
+                                           {"avx512", avx512},
+                                           {"avx512_vnni", avx512_vnni},
+                                           {"amx", amx}}};
+
 }  // namespace
 
 Features features_of(const Answers& a) {
@@ -89,7 +104,12 @@ Features features_of(const Answers& a) {
 }
 
 Features detected() {
-    static const Features features = features_of(ask_all());
+    static const Features features = [] {
+        const Features found = features_of(ask_all());
+        constexpr Features kTiles = kAmxTile | kAmxInt8;
+        const bool usable = (found.bits & kTiles.bits) == 0 || may_use_tiles();
+        return usable ? found : Features{found.bits & ~kTiles.bits};
+    }();
     return features;
 }
 
@@ -113,6 +133,7 @@ Features to_hide(const std::string& name) {
     if (name == "avx2") return avx2 | kAllAvx512;
     if (name == "avx512" || name == "avx512f") return kAllAvx512;
     if (name == "avx512_vnni") return kAvx512vnni;
+    if (name == "amx") return kAmxTile | kAmxInt8;
     for (const Named& named : kNames) {
         if (name == named.name) return named.features;
     }
@@ -121,25 +142,20 @@ Features to_hide(const std::string& name) {
 
 bool beyond_level(const std::string& name, Features& hidden) {
     hidden = none;
-    if (name == "native") return true;
-    Features kept;
-    if (name == "avx2") {
-        kept = avx2;
-    } else if (name == "avx512") {
-        kept = avx512;
-    } else if (name == "avx512_vnni") {
-        kept = avx512_vnni;
-    } else if (name != "x86-64-v2") {
-        return false;
+    for (const Named& level : kLevelSets) {
+        if (name != level.name) continue;
+        hidden = {~level.features.bits};
+        return true;
     }
-    hidden = {~kept.bits};
-    return true;
+    return name == "native";
 }
 
 std::string level() {
-    if (has(avx512_vnni)) return "avx512_vnni";
-    if (has(avx512)) return "avx512";
-    return has(avx2) ? "avx2" : "x86-64-v2";
+    const char* highest = kLevelSets.front().name;
+    for (const Named& level : kLevelSets) {
+        if (has(level.features)) highest = level.name;
+    }
+    return highest;
 }
 
 std::int64_t last_level_cache_bytes() {

@@ -34,6 +34,7 @@ constexpr Features none{};
 constexpr Features avx2 = kAvx2 | kFma | kF16c;
 constexpr Features avx512 = avx2 | kAvx512f | kAvx512bw | kAvx512vl | kAvx512dq;
 constexpr Features avx512_vnni = avx512 | kAvx512vnni;
+constexpr Features amx = avx512_vnni | kAvx512vbmi | kAmxTile | kAmxInt8;
 
 // What cpuid and xgetbv answered, and what follows from it: a feature counts only when the CPU has
 // it and the system saves its registers. Bits that are not named above are never used.
@@ -52,14 +53,14 @@ bool has(Features needed);          // all of them available
 std::string names(Features set);    // "avx2 fma", empty for none
 std::string missing(Features set);  // names of what is needed and not available
 
-// The features called `name` ("avx512vnni", or a set: "avx2", "avx512", "avx512_vnni");
+// The features called `name` ("avx512vnni", or a set: "avx2", "avx512", "avx512_vnni", "amx");
 // none for an unknown name. Masking "avx2" hides AVX-512 too.
 Features to_hide(const std::string& name);
 
 // What a CPU of this level lacks, to be masked: "x86-64-v2" (the build's baseline), "avx2",
-// "avx512", "avx512_vnni", or "native" (nothing). False for an unknown name.
+// "avx512", "avx512_vnni", "amx", or "native" (nothing). False for an unknown name.
 bool beyond_level(const std::string& name, Features& hidden);
-constexpr const char* kLevels = "x86-64-v2, avx2, avx512, avx512_vnni, native";
+constexpr const char* kLevels = "x86-64-v2, avx2, avx512, avx512_vnni, amx, native";
 std::string level();  // the highest of them that is available here
 
 // Bytes of the largest cache, 0 when unknown; and the brand string, "unknown" without one.

@@ -43,18 +43,20 @@ MatmulArgs fill_matmul_case(Type type, const MatmulShape& shape, Random& random,
     const std::int64_t stride = row_bytes(type, shape.cols);
     auto* w = memory.add<std::byte>(Role::weights, n_rows * stride);
     fill_weights(type, random, n_rows, shape.cols, w);
-    // Vectors fall on groups at random, some on none; several may read the same row of x.
+    // Vectors fall on groups at random, some on none; several may read the same row of x. A single
+    // group has one row after the other, as a plain matrix.
     auto* first = memory.add<std::int32_t>(Role::input, shape.groups + 1);
     for (std::int64_t v = 0; v < shape.vectors; ++v) {
         for (std::int64_t g = random.integer(0, shape.groups - 1); g < shape.groups; ++g) {
             ++first[g + 1];
         }
     }
-    const std::int64_t n_x = (shape.vectors + 1) / 2;
+    const bool plain = shape.groups == 1;
+    const std::int64_t n_x = plain ? shape.vectors : (shape.vectors + 1) / 2;
     auto* x_row = memory.add<std::int32_t>(Role::input, shape.vectors);
     auto* y_row = memory.add<std::int32_t>(Role::input, shape.vectors);
     for (std::int64_t v = 0; v < shape.vectors; ++v) {
-        x_row[v] = static_cast<std::int32_t>(random.integer(0, n_x - 1));
+        x_row[v] = static_cast<std::int32_t>(plain ? v : random.integer(0, n_x - 1));
         y_row[v] = static_cast<std::int32_t>(v);
         std::swap(y_row[v], y_row[random.integer(0, v)]);
     }

@@ -29,3 +29,5 @@
 #define KERNEL_AVX2 "avx2,fma,f16c"
 #define KERNEL_AVX512 "avx2,fma,f16c,avx512f,avx512bw,avx512vl,avx512dq"
 #define KERNEL_AVX512_VNNI "avx2,fma,f16c,avx512f,avx512bw,avx512vl,avx512dq,avx512vnni"
+#define KERNEL_AMX \
+    "avx2,fma,f16c,avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,avx512vbmi,amx-tile,amx-int8"

@@ -134,7 +134,7 @@ void hide(const Options& options) {
         if (found == cpu::none) {
             unknown("CPU feature", name,
                     {"avx2", "fma", "f16c", "avx512", "avx512bw", "avx512vl", "avx512dq",
-                     "avx512_vnni", "avx512vbmi", "avx512bf16", "amx_tile", "amx_int8"});
+                     "avx512_vnni", "avx512vbmi", "avx512bf16", "amx", "amx_tile", "amx_int8"});
         }
         hidden = hidden | found;
     }

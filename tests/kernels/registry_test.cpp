@@ -128,7 +128,8 @@ TEST(Cpu, EveryVariantNeedsNamedFeaturesOnly) {
             const bool portable =
                 variant->name == "reference" || variant->name.rfind("portable_", 0) == 0;
             EXPECT_EQ(variant->needs == cpu::none, portable) << op << ' ' << variant->name;
-            const bool says_avx512 = variant->name.rfind("avx512", 0) == 0;
+            const bool says_avx512 =
+                variant->name.rfind("avx512", 0) == 0 || variant->name.rfind("amx", 0) == 0;
             EXPECT_EQ((variant->needs.bits & cpu::kAvx512f.bits) != 0, says_avx512)
                 << op << ' ' << variant->name;
         }
