@@ -40,6 +40,17 @@ EngineExecutorOptions engine_setup(const Spec& spec, const Arguments& arguments,
     return setup;
 }
 
+}  // namespace
+
+std::string effect_so_far(const std::optional<double>& effect, const Interval& interval) {
+    if (!effect) return "";
+    const std::string text = fmt::format("  Δ {:+.2f} %", 100 * *effect);
+    if (!interval.low || !interval.high) return text;
+    return fmt::format("{} [{:+.2f}, {:+.2f}]", text, 100 * *interval.low, 100 * *interval.high);
+}
+
+namespace {
+
 // One line per pair, or one line redrawn on a terminal. Printed between timed regions.
 void report_progress(const Spec& spec, const Analysis& analysis, const Pair& pair) {
     const auto gate = static_cast<std::size_t>(pair.gate);
@@ -47,13 +58,7 @@ void report_progress(const Spec& spec, const Analysis& analysis, const Pair& pai
         fmt::format("{} {} pair {}/≤{}", spec.gates[gate].id,
                     pair.kind == PairKind::aa ? "A/A" : "A/B", pair.number + 1,
                     pair.kind == PairKind::aa ? spec.schedule.aa_pairs : spec.schedule.pairs_max);
-    if (analysis.effect && pair.kind == PairKind::measure) {
-        line += fmt::format("  Δ {:+.2f} %", 100 * *analysis.effect);
-        if (analysis.interval.low && analysis.interval.high) {
-            line += fmt::format(" [{:+.2f}, {:+.2f}]", 100 * *analysis.interval.low,
-                                100 * *analysis.interval.high);
-        }
-    }
+    if (pair.kind == PairKind::measure) line += effect_so_far(analysis.effect, analysis.interval);
     if (!pair.discarded.empty()) line += "  discarded: " + pair.discarded;
     if (::isatty(2) != 0) {
         fmt::print(stderr, "\r\x1b[K{}", line);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "runner/cli/command_line.h"
@@ -31,6 +32,9 @@ Submitted submit_spec(Store& store, const Spec& spec, const SubmitOptions& optio
 // next. Throws Error when the job could not be finished.
 Record run_here(const Spec& spec, const Arguments& arguments,
                 std::shared_ptr<PreparedWeights> weights = nullptr);
+
+// "  Δ +1.20 % [+0.40, +2.10]" for a line of progress; empty while nothing can be said.
+std::string effect_so_far(const std::optional<double>& effect, const Interval& interval);
 
 // Raised by SIGINT and SIGTERM: the running pair is dropped, everything sealed is kept.
 StopSignal& interrupt_signal();

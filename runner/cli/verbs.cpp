@@ -8,6 +8,7 @@ namespace {
 
 const Option kModels{"models", "DIRS", "where models lie, colon-separated (else STEADY_MODELS)"};
 const Option kEngine{"engine", "FILE", "another steady-engine (else the one beside steady)"};
+const Option kExitMap{"exit-map", "MAP", "bisect: exit 0 / 1 / 125 for accept / reject / rest"};
 const Option kPairs{"pairs", "N", "how many pairs"};
 const Option kForce{"force", "", "overwrite an existing file"};
 
@@ -32,10 +33,7 @@ const std::array kVerbs{
          1,
          1,
          "the whole ladder, here and now: measure, decide, write the entry",
-         {kModels,
-          kEngine,
-          {"no-journal", "", "keep the record only, write no entry"},
-          {"exit-map", "MAP", "bisect: exit 0 / 1 / 125 for accept / reject / rest"}},
+         {kModels, kEngine, {"no-journal", "", "keep the record only, write no entry"}, kExitMap},
          verb_run},
     Verb{"sweep",
          "FILE",
@@ -62,6 +60,13 @@ const std::array kVerbs{
           {"tags", "LIST", "tags of this host"}},
          verb_worker},
     Verb{"queue", "", 0, 0, "jobs waiting and running", {}, verb_queue},
+    Verb{"watch",
+         "ID",
+         1,
+         1,
+         "follow a job until it ends; then what show says",
+         {kExitMap},
+         verb_watch},
     Verb{"cancel", "ID", 1, 1, "stop a job; sealed pairs are kept", {}, verb_cancel},
     Verb{"requeue",
          "ID",
@@ -217,6 +222,7 @@ const std::array kVerbs{
          "psql on it; what follows -- is psql's",
          {},
          verb_db_psql},
+    Verb{"db dump", "FILE", 1, 1, "all of it in one file, for pg_restore", {kForce}, verb_db_dump},
     Verb{"db migrate", "", 0, 0, "bring its schema up to date", {}, verb_db_migrate},
     Verb{"token create",
          "NAME",

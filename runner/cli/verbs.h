@@ -20,6 +20,7 @@ int verb_run(const Arguments& arguments);
 int verb_submit(const Arguments& arguments);
 int verb_worker(const Arguments& arguments);
 int verb_queue(const Arguments& arguments);
+int verb_watch(const Arguments& arguments);
 int verb_cancel(const Arguments& arguments);
 int verb_rerun(const Arguments& arguments);
 
@@ -69,6 +70,7 @@ int verb_db_stop(const Arguments& arguments);
 int verb_db_status(const Arguments& arguments);
 int verb_db_url(const Arguments& arguments);
 int verb_db_psql(const Arguments& arguments);
+int verb_db_dump(const Arguments& arguments);
 int verb_db_migrate(const Arguments& arguments);
 int verb_serve(const Arguments& arguments);
 int verb_completion(const Arguments& arguments);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -41,6 +42,15 @@ nlohmann::json status_json(const ClusterStatus& status) {
     return {{"exists", status.exists},   {"running", status.running}, {"pid", status.pid},
             {"version", status.version}, {"data", status.data_dir},   {"socket", status.socket_dir},
             {"log", status.log_path},    {"url", status.url}};
+}
+
+// This process becomes one of PostgreSQL's own programs.
+[[noreturn]] void become(std::vector<std::string> words) {
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    ::execvp(argv[0], argv.data());
+    throw Error(fmt::format("cannot start {}: install postgresql-client", words[0]), kExitInternal);
 }
 
 }  // namespace
@@ -110,11 +120,15 @@ int verb_db_url(const Arguments& arguments) {
 int verb_db_psql(const Arguments& arguments) {
     std::vector<std::string> words{"psql", database_url(arguments.get("db"))};
     words.insert(words.end(), arguments.words.begin(), arguments.words.end());
-    std::vector<char*> argv;
-    for (std::string& word : words) argv.push_back(word.data());
-    argv.push_back(nullptr);
-    ::execvp("psql", argv.data());
-    throw Error("cannot start psql: install postgresql-client", kExitInternal);
+    become(std::move(words));
+}
+
+int verb_db_dump(const Arguments& arguments) {
+    const std::string& path = arguments.words[0];
+    if (std::filesystem::exists(path) && !arguments.has("force")) {
+        throw Error(fmt::format("{}: exists already; --force overwrites it", path));
+    }
+    become({"pg_dump", "--format=custom", "--file", path, database_url(arguments.get("db"))});
 }
 
 int verb_db_migrate(const Arguments& arguments) {

@@ -1,8 +1,11 @@
 // From a file to a verdict, here or through the queue.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <thread>
 
 #include "engine/protocol/error.h"
 #include "runner/cli/jobs.h"
@@ -238,6 +241,51 @@ int verb_queue(const Arguments& arguments) {
     if (text.empty()) text = "the queue is empty\n";
     text.pop_back();
     return print(arguments, {{"jobs", jobs}}, text);
+}
+
+namespace {
+
+// Where a job stands that has not ended: its place in the queue, or what its worker last stored.
+std::string standing(Store& store, const Record& record) {
+    if (record.state == "queued") {
+        const std::vector<ExperimentRow> rows = store.list_queue();
+        const auto own = std::find_if(rows.begin(), rows.end(),
+                                      [&](const auto& row) { return row.id == record.id; });
+        return fmt::format("queued, {} before it", own - rows.begin());
+    }
+    const auto stored = store.load_evidence(record.job, "progress");
+    if (!stored) return record.state + ", no pair yet";
+    const nlohmann::json progress = nlohmann::json::parse(*stored);
+    const auto number = [](const nlohmann::json& value) {
+        return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+    };
+    const nlohmann::json& interval = progress.at("interval");
+    const int pairs = progress.at("pairs").get<int>();
+    return fmt::format(
+        "{}, {} pair{}{}", record.state, pairs, pairs == 1 ? "" : "s",
+        effect_so_far(number(progress.at("effect")), {number(interval[0]), number(interval[1])}));
+}
+
+}  // namespace
+
+int verb_watch(const Arguments& arguments) {
+    constexpr auto kBetweenLooks = std::chrono::seconds(1);
+    Store store = open_store(arguments);
+    const std::string id = store.resolve(arguments.words[0]);
+    std::string before;
+    for (;;) {
+        const Record record = store.load_record(id, false);
+        if (record.state != "queued" && record.state != "running") break;
+        const std::string now = standing(store, record);
+        if (now != before && !arguments.has("quiet")) fmt::print(stderr, "{}: {}\n", id, now);
+        before = now;
+        std::this_thread::sleep_for(kBetweenLooks);
+    }
+    const Record record = store.load_record(id);
+    if (record.analysis) return print_record(arguments, record);
+    throw Error(fmt::format("{} {}{}; `steady requeue {}` queues it again, sealed pairs are kept",
+                            id, record.state, record.note.empty() ? "" : ": " + record.note, id),
+                kExitInternal);
 }
 
 int verb_cancel(const Arguments& arguments) {

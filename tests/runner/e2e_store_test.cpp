@@ -2,6 +2,7 @@
 // database and goes on there; tokens, retention, the fault test.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 #include <filesystem>
 #include <fstream>
@@ -117,6 +118,41 @@ TEST_F(StoreVerbs, AWorkerSaysWhichJobFailedAndWhy) {
     EXPECT_EQ(worked.code, 0) << worked.err;
     EXPECT_THAT(worked.err, ::testing::ContainsRegex("hopeless-[0-9a-f]+: .*absent.gguf"));
     EXPECT_EQ(run(here, {"show", "hopeless"}).at("state"), "failed");
+}
+
+TEST_F(StoreVerbs, WatchFollowsAJobToItsVerdict) {
+    run(here, {"submit", here.experiment("followed", small_experiment())});
+    const pid_t worker = here.start({"worker", "--once"});
+    const CliResult watched = here.run({"watch", "followed"});
+    EXPECT_THAT(watched.err, ::testing::ContainsRegex("followed-[0-9a-f]+: (queued|running), "));
+    int status = 0;
+    EXPECT_EQ(::waitpid(worker, &status, 0), worker);
+    // The machine's noise decides which verdict it is.
+    const CliResult shown = here.run({"show", "followed"});
+    EXPECT_THAT(shown.out, HasSubstr("decode_tps"));
+    EXPECT_THAT(watched.out, HasSubstr("decode_tps"));  // its entry may still be being written
+    const CliResult later = here.run({"watch", "followed"});
+    EXPECT_EQ(later.out, shown.out) << "one that has ended is shown at once";
+    EXPECT_EQ(later.code, watched.code);
+
+    run(here, {"submit", here.experiment("dropped", small_experiment())});
+    run(here, {"cancel", "dropped"});
+    const CliResult cancelled = here.run({"watch", "dropped"});
+    EXPECT_EQ(cancelled.code, 1);
+    EXPECT_THAT(cancelled.err, HasSubstr("cancelled"));
+    EXPECT_THAT(cancelled.err, HasSubstr("`steady requeue"));
+    EXPECT_EQ(here.run({"watch", "nobody"}).code, 2);
+}
+
+TEST_F(StoreVerbs, ADumpHoldsTheRecords) {
+    run(here, {"submit", here.experiment("kept", small_experiment())});
+    const std::string path = (here.root() / "all.dump").string();
+    EXPECT_EQ(here.run({"db", "dump", path}).code, 0);
+    EXPECT_GT(std::filesystem::file_size(path), 10000U);
+    const CliResult again = here.run({"db", "dump", path});
+    EXPECT_EQ(again.code, 2);
+    EXPECT_THAT(again.err, HasSubstr("--force"));
+    run(here, {"cancel", "kept"});
 }
 
 TEST_F(StoreVerbs, TheFaultTestReportsWhatItDid) {
