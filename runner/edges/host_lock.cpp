@@ -77,7 +77,12 @@ std::string host_name() {
             write_file_atomic(path, id + "\n");
         }
     }
-    return sha256_hex("steady host " + id).substr(0, 12);
+    return host_id(id, machine_fingerprint());
+}
+
+std::string host_id(const std::string& machine_id, const Fingerprint& machine) {
+    const std::string cpu = machine.at("cpu_model") + " " + machine.at("cpu_flags_sha256");
+    return sha256_hex("steady host " + machine_id + " " + cpu).substr(0, 12);
 }
 
 }  // namespace steady

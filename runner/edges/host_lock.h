@@ -7,6 +7,7 @@
 #include <string>
 
 #include "runner/edges/files.h"
+#include "runner/edges/fingerprint.h"
 
 namespace steady {
 
@@ -24,8 +25,12 @@ private:
     Fd fd_;
 };
 
-// Identity of this machine in the database: 12 hex digits of a hash of the machine id (or
-// $STEADY_HOST_NAME). Not the host name, which people reuse and which tells too much.
+// Identity of this machine in the database: $STEADY_HOST_NAME, else host_id of its machine id and
+// CPU. Not the host name, which people reuse and which tells too much.
 std::string host_name();
+
+// 12 hex digits of a hash. The CPU's model and features count too: machines made from one image
+// may share a machine id, and one that moves to another CPU has another noise.
+std::string host_id(const std::string& machine_id, const Fingerprint& machine);
 
 }  // namespace steady

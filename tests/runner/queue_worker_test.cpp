@@ -258,6 +258,20 @@ TEST_F(QueueTest, TheHostLockExcludesEvenOtherDatabases) {
               WorkEnd::host_busy);
 }
 
+TEST(HostId, MachinesOfOneImageDifferByTheirCpu) {
+    const Fingerprint here = machine_fingerprint();
+    EXPECT_EQ(host_id("image", here), host_id("image", here));
+    EXPECT_NE(host_id("image", here), host_id("another", here));
+    for (const char* key : {"cpu_model", "cpu_flags_sha256"}) {
+        Fingerprint there = here;
+        there.at(key) += " of another generation";
+        EXPECT_NE(host_id("image", there), host_id("image", here)) << key;
+    }
+    Fingerprint updated = here;
+    updated.at("kernel") = "Linux 99";
+    EXPECT_EQ(host_id("image", updated), host_id("image", here)) << "an update is no move";
+}
+
 TEST_F(QueueTest, AnOrphanedChildKeepsTheHostLock) {
     const std::string path = folder_ + "/lock";
     auto lock = HostLock::acquire(0, path);
