@@ -68,8 +68,9 @@ constexpr std::array<Named, 12> kNames{{{"avx2", kAvx2},
                                         {"avx512bf16", kAvx512bf16},
                                         {"amx_tile", kAmxTile},
                                         {"amx_int8", kAmxInt8}}};
-constexpr Features kAllAvx512 = kAvx512f | kAvx512bw | kAvx512vl | kAvx512dq | kAvx512vnni |
-                                kAvx512vbmi | kAvx512bf16 | kAmxTile | kAmxInt8;
+constexpr Features kTiles = kAmxTile | kAmxInt8;
+constexpr Features kAllAvx512 =
+    kAvx512f | kAvx512bw | kAvx512vl | kAvx512dq | kAvx512vnni | kAvx512vbmi | kAvx512bf16 | kTiles;
 
 // Upwards, each with all of the one before.
 constexpr std::array<Named, 5> kLevelSets{{{"x86-64-v2", none},
@@ -106,7 +107,6 @@ Features features_of(const Answers& a) {
 Features detected() {
     static const Features features = [] {
         const Features found = features_of(ask_all());
-        constexpr Features kTiles = kAmxTile | kAmxInt8;
         const bool usable = (found.bits & kTiles.bits) == 0 || may_use_tiles();
         return usable ? found : Features{found.bits & ~kTiles.bits};
     }();
@@ -133,7 +133,7 @@ Features to_hide(const std::string& name) {
     if (name == "avx2") return avx2 | kAllAvx512;
     if (name == "avx512" || name == "avx512f") return kAllAvx512;
     if (name == "avx512_vnni") return kAvx512vnni;
-    if (name == "amx") return kAmxTile | kAmxInt8;
+    if (name == "amx") return kTiles;
     for (const Named& named : kNames) {
         if (name == named.name) return named.features;
     }

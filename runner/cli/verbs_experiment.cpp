@@ -31,11 +31,15 @@ std::vector<std::string> split_list(const std::string& text) {
     return parts;
 }
 
+// Asked before anything is measured or waited for.
+void check_exit_map(const Arguments& arguments) {
+    const std::string map = arguments.get("exit-map", "bisect");
+    if (map != "bisect") throw Error(fmt::format("--exit-map: found \"{}\", allowed bisect", map));
+}
+
 int verdict_exit(const Arguments& arguments, const Record& record) {
     const Verdict verdict = record.analysis->verdict;
-    const std::string map = arguments.get("exit-map");
-    if (map.empty()) return exit_code(verdict);
-    if (map != "bisect") throw Error(fmt::format("--exit-map: found \"{}\", allowed bisect", map));
+    if (!arguments.has("exit-map")) return exit_code(verdict);
     return verdict == Verdict::accept ? 0 : verdict == Verdict::reject ? 1 : 125;
 }
 
@@ -138,6 +142,7 @@ int verb_plan(const Arguments& arguments) {
 }
 
 int verb_run(const Arguments& arguments) {
+    check_exit_map(arguments);
     const Spec spec = load_spec(arguments.words[0]);
     return print_record(arguments, run_here(spec, arguments));
 }
@@ -270,6 +275,7 @@ std::string standing(Store& store, const Record& record) {
 
 int verb_watch(const Arguments& arguments) {
     constexpr auto kBetweenLooks = std::chrono::seconds(1);
+    check_exit_map(arguments);
     Store store = open_store(arguments);
     const std::string id = store.resolve(arguments.words[0]);
     std::string before;

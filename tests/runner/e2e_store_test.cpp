@@ -142,6 +142,8 @@ TEST_F(StoreVerbs, WatchFollowsAJobToItsVerdict) {
     EXPECT_THAT(cancelled.err, HasSubstr("cancelled"));
     EXPECT_THAT(cancelled.err, HasSubstr("`steady requeue"));
     EXPECT_EQ(here.run({"watch", "nobody"}).code, 2);
+    EXPECT_THAT(here.run({"watch", "dropped", "--exit-map", "git"}).err,
+                HasSubstr("allowed bisect"));
 }
 
 TEST_F(StoreVerbs, ADumpHoldsTheRecords) {
