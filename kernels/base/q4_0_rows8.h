@@ -37,13 +37,13 @@ VariantOptions<Op> options(cpu::Features needs, Input input, std::int64_t granul
 
 KERNEL_TARGET_BEGIN(KERNEL_AVX2)
 
-// A form says how eight rows of one block of 32 columns meet block b of x: the exact integer sums
-// (the 8 that is added to each stored quant taken off) and the factor that turns them into floats.
-// Eight sums of two products (at most 2 · 15 · 128 each) fit sixteen bits, so a block widens once.
+// How eight rows of one block of 32 columns meet block b of x: the exact integer sums (the 8 that
+// is added to each stored quant taken off) and the factor that turns them into floats. Eight sums
+// of two products (at most 2 · 15 · 128 each) fit sixteen bits, so a block widens once.
 
 // 8-bit activations. kAhead: bytes of weights fetched ahead by software, 0 for none.
 template <int kAhead = 0>
-struct EightBit {
+struct EightBitBlock {
     static constexpr Input input = Input::q8;
 
     [[gnu::always_inline]] static __m256i sums(const std::byte* block, const Activation& x,
@@ -76,7 +76,7 @@ struct EightBit {
 
 // The same with the activations' second bytes: 256 * high + low, as one integer before the scale.
 template <int kAhead = 0>
-struct SixteenBit {
+struct SixteenBitBlock {
     static constexpr Input input = Input::q16;
 
     [[gnu::always_inline]] static __m256i sums(const std::byte* block, const Activation& x,
@@ -115,24 +115,34 @@ struct SixteenBit {
     return _mm256_mul_ps(avx2::halves(block), _mm256_set1_ps(x_factor));
 }
 
-template <class Form>
-[[gnu::always_inline]] inline __m256 add_block(const std::byte* block, const Activation& x,
-                                               std::int64_t b, float factor, __m256 total) {
-    const __m256 exact = _mm256_cvtepi32_ps(Form::sums(block, x, b));
-    return _mm256_fmadd_ps(exact, factors(block, factor), total);
-}
+// A form: eight rows in this layout, and what they read of x.
+template <class Block>
+struct Form : Block {
+    static constexpr std::int64_t kRows = q4_0_rows8::kRows;
 
-// The dot products of 8 packed rows with blocks [first, first + n_blocks) of x, one per lane.
-template <class Form>
-[[gnu::always_inline]] inline __m256 dot(const std::byte* rows, const Activation& x,
-                                         std::int64_t first, std::int64_t n_blocks) {
-    __m256 total = _mm256_setzero_ps();
-    for (std::int64_t b = 0; b < n_blocks; ++b) {
-        const float factor = Form::factor(x, first + b);
-        total = add_block<Form>(rows + b * kBlockBytes, x, first + b, factor, total);
+    template <class Op>
+    static VariantOptions<Op> options(std::int64_t granule,
+                                      bool (*supports)(const typename Op::Shape&),
+                                      typename Op::Run run) {
+        return q4_0_rows8::options<Op>(cpu::avx2, Block::input, granule, supports, run);
     }
-    return total;
-}
+
+    // y[0]: the dot products of 8 packed rows with blocks [first, first + n_blocks) of x.
+    [[gnu::always_inline]] static void dot(const std::byte* rows, const Activation& x,
+                                           std::int64_t first, std::int64_t n_blocks, __m256* y) {
+        __m256 total = _mm256_setzero_ps();
+        for (std::int64_t b = first; b < first + n_blocks; ++b, rows += kBlockBytes) {
+            const __m256 exact = _mm256_cvtepi32_ps(Block::sums(rows, x, b));
+            total = _mm256_fmadd_ps(exact, factors(rows, Block::factor(x, b)), total);
+        }
+        y[0] = total;
+    }
+};
+
+template <int kAhead = 0>
+using EightBit = Form<EightBitBlock<kAhead>>;
+template <int kAhead = 0>
+using SixteenBit = Form<SixteenBitBlock<kAhead>>;
 
 KERNEL_TARGET_END
 

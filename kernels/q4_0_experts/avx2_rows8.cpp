@@ -1,10 +1,10 @@
 // The experts on eight rows side by side with AVX2, 8-bit activations.
 // Expected: at least twice avx2, and the best choice on a CPU without AVX-512.
-#include "kernels/q4_0_experts/rows8.h"
+#include "kernels/q4_0_experts/rows_avx2.h"
 
 namespace steady {
 
-static const Variant<Q4_0Experts> variant{"avx2_rows8",
-                                          q4_0_rows8::experts_options<q4_0_rows8::EightBit<>>()};
+static const Variant<Q4_0Experts> variant{
+    "avx2_rows8", q4_0_rows_avx2::experts_options<q4_0_rows8::EightBit<>>()};
 
 }  // namespace steady

@@ -2,12 +2,12 @@
 // per tile and weights read from memory once per batch. Expected: two to three times the matvec's
 // tokens per second, since arithmetic becomes the bound.
 #include "kernels/q4_0_matmul/op.h"
-#include "kernels/q4_0_matmul/rows8.h"
+#include "kernels/q4_0_matmul/rows_avx2.h"
 
 namespace steady {
 
 static const Variant<Q4_0Matmul> variant{
-    "avx2_rows8",
-    matmul_avx2::options<Q4_0Matmul, q4_0_matmul_rows8::Dot<Input::q8>>("rows8", q4_0_rows8::pack)};
+    "avx2_rows8", matmul_avx2::options<Q4_0Matmul, q4_0_matmul_avx2::Dot<Input::q8, 8>>(
+                      "rows8", q4_0_rows8::pack)};
 
 }  // namespace steady

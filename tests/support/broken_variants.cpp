@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "kernels/q4_0_matvec/op.h"
-#include "kernels/q4_0_matvec/rows8.h"
+#include "kernels/q4_0_matvec/rows_avx2.h"
 
 namespace steady {
 namespace {
@@ -61,7 +61,7 @@ void rebuild_on_change(const MatvecShape& shape) {
 // The body of avx2_rows8.
 static void run_specialised(const MatvecArgs& args, Range range) noexcept {
     rebuild_on_change(args.shape);
-    q4_0_rows8::matvec<q4_0_rows8::EightBit<>>(args, range);
+    q4_0_rows_avx2::matvec<q4_0_rows8::EightBit<>>(args, range);
 }
 
 static const Variant<Q4_0Matvec> lost_row{"broken_lost_row",
@@ -69,7 +69,6 @@ static const Variant<Q4_0Matvec> lost_row{"broken_lost_row",
 static const Variant<Q4_0Matvec> ulp{"broken_ulp", {.input = Input::q8, .run = run_ulp}};
 static const Variant<Q4_0Matvec> specialised{
     "specialised_last_shape",
-    q4_0_rows8::options<Q4_0Matvec>(cpu::avx2, Input::q8, q4_0_rows8::kRows,
-                                    q4_0_rows8::whole_groups, run_specialised)};
+    q4_0_rows_avx2::matvec_options<q4_0_rows8::EightBit<>>(run_specialised)};
 
 }  // namespace steady

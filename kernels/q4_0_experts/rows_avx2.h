@@ -1,6 +1,7 @@
-// The experts on the packed layout rows8 with AVX2: SwiGLU and quantisation every 32 hidden values
-// in the epilogue, then down, eight outputs at a time, with the experts' weights folded into the
-// sum. A variant names the form in which rows meet x.
+// The experts on packed rows with AVX2: SwiGLU and quantisation every 32 hidden values in the
+// epilogue, then down, one group of rows at a time, with the experts' weights folded into the sum.
+// A variant names the form in which rows meet x: its layout, how many rows go together, and what it
+// reads of x.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +9,7 @@
 #include "kernels/base/q4_0_rows8.h"
 #include "kernels/q4_0_experts/op.h"
 
-namespace steady::q4_0_rows8 {
+namespace steady::q4_0_rows_avx2 {
 
 constexpr std::int64_t kHiddenBlock = 32;  // hidden values that are quantised together
 
@@ -18,9 +19,10 @@ KERNEL_TARGET_BEGIN(KERNEL_AVX2)
 template <class Form>
 void rows_of(const std::byte* matrix, std::int64_t row, const Activation& x, std::int64_t n_blocks,
              float* y) {
-    for (std::int64_t i = 0; i < kHiddenBlock; i += kRows) {
-        const std::byte* rows = matrix + (row + i) * n_blocks * 18;
-        _mm256_storeu_ps(y + i, dot<Form>(rows, x, 0, n_blocks));
+    for (std::int64_t i = 0; i < kHiddenBlock; i += Form::kRows) {
+        __m256 part[Form::kRows / 8];
+        Form::dot(matrix + (row + i) * n_blocks * 18, x, 0, n_blocks, part);
+        for (int k = 0; k < Form::kRows / 8; ++k) _mm256_storeu_ps(y + i + 8 * k, part[k]);
     }
 }
 
@@ -33,7 +35,7 @@ void run_hidden(const Q4_0Experts::Args& args, Range range) noexcept {
         float up[kHiddenBlock];
         rows_of<Form>(args.gate, row, args.x, n_blocks, gate);
         rows_of<Form>(args.up, row, args.x, n_blocks, up);
-        for (std::int64_t i = 0; i < kHiddenBlock; i += kRows) {
+        for (std::int64_t i = 0; i < kHiddenBlock; i += 8) {
             _mm256_storeu_ps(gate + i,
                              avx2::swiglu(_mm256_loadu_ps(gate + i), _mm256_loadu_ps(up + i)));
         }
@@ -53,11 +55,15 @@ void run_down(const Q4_0Experts::Args& args, Range range) noexcept {
         const std::int64_t end = std::min(first + kStretch, range.end);
         for (std::int64_t e = 0; e < shape.n_used; ++e) {
             const __m256 weight = _mm256_set1_ps(args.weights[e]);
-            for (std::int64_t c = first; c < end; c += kRows) {
+            for (std::int64_t c = first; c < end; c += Form::kRows) {
                 const std::byte* rows = args.down + (args.ids[e] * shape.cols + c) * n_blocks * 18;
-                const __m256 part = dot<Form>(rows, hidden, e * n_blocks, n_blocks);
-                const __m256 before = e == 0 ? _mm256_setzero_ps() : _mm256_loadu_ps(args.y + c);
-                _mm256_storeu_ps(args.y + c, _mm256_fmadd_ps(part, weight, before));
+                __m256 part[Form::kRows / 8];
+                Form::dot(rows, hidden, e * n_blocks, n_blocks, part);
+                for (int k = 0; k < Form::kRows / 8; ++k) {
+                    float* y = args.y + c + 8 * k;
+                    const __m256 before = e == 0 ? _mm256_setzero_ps() : _mm256_loadu_ps(y);
+                    _mm256_storeu_ps(y, _mm256_fmadd_ps(part[k], weight, before));
+                }
             }
         }
     }
@@ -72,7 +78,7 @@ KERNEL_TARGET_END
 
 template <class Form>
 VariantOptions<Q4_0Experts> experts_options() {
-    return options<Q4_0Experts>(cpu::avx2, Form::input, kHiddenBlock, nullptr, run_experts<Form>);
+    return Form::template options<Q4_0Experts>(kHiddenBlock, nullptr, run_experts<Form>);
 }
 
-}  // namespace steady::q4_0_rows8
+}  // namespace steady::q4_0_rows_avx2
