@@ -36,6 +36,45 @@ std::int64_t dynamic_piece(const Job& job, const ThreadOptions& options) {
     return std::max<std::int64_t>(wanted / job.granule, 1) * job.granule;
 }
 
+// What is left of a thread's even part, in granules, [begin, end) in one word: its owner takes
+// from the front, so that its weights stay one stream, and others from the back.
+struct Share {
+    std::uint32_t begin = 0, end = 0;
+    std::uint32_t size() const { return end - begin; }
+};
+std::uint64_t word(Share share) { return std::uint64_t{share.end} << 32U | share.begin; }
+Share unpacked(std::uint64_t word) {
+    return {static_cast<std::uint32_t>(word), static_cast<std::uint32_t>(word >> 32U)};
+}
+
+Share even_share(const Job& job, int part, int parts) {
+    const Range rows = even_part(job, part, parts);
+    if (rows.begin >= rows.end) return {};
+    if (job.granule >= job.rows) return {0, 1};
+    const auto granules = [&](std::int64_t row) {
+        return static_cast<std::uint32_t>((row + job.granule - 1) / job.granule);
+    };
+    return {granules(rows.begin), granules(rows.end)};
+}
+
+// Few granules stay together: they are heads that share their cache, or not worth a meeting.
+std::uint32_t stolen_piece(Share whole) {
+    return whole.size() < 2 * kPiecesPerThread ? whole.size() : whole.size() / kPiecesPerThread;
+}
+
+// Up to `most` granules of what is left, or none.
+Share take(std::atomic<std::uint64_t>& left, std::uint32_t most, bool front) noexcept {
+    std::uint64_t seen = left.load(std::memory_order_relaxed);
+    for (;;) {
+        const Share all = unpacked(seen);
+        if (all.begin >= all.end) return {};
+        const std::uint32_t n = std::min(most, all.size());
+        const Share taken = front ? Share{all.begin, all.begin + n} : Share{all.end - n, all.end};
+        const Share rest = front ? Share{taken.end, all.end} : Share{all.begin, taken.begin};
+        if (left.compare_exchange_weak(seen, word(rest), std::memory_order_relaxed)) return taken;
+    }
+}
+
 void pin_to_cpu(int index) {
     cpu_set_t allowed;
     CPU_ZERO(&allowed);
@@ -62,7 +101,7 @@ int usable_cpus() {
 
 std::string_view wait_name(Wait wait) { return wait == Wait::spin ? "spin" : "sleep"; }
 std::string cut_name(const ThreadOptions& options) {
-    if (options.cut == Cut::fixed) return "static";
+    if (options.cut != Cut::dynamic) return options.cut == Cut::fixed ? "static" : "steal";
     return options.pieces_per_thread == kPiecesPerThread
                ? "dynamic"
                : fmt::format("dynamic:{}", options.pieces_per_thread);
@@ -72,6 +111,10 @@ ThreadPool::ThreadPool(ThreadOptions options) : options_(options) {
     if (options_.threads < 1 || options_.threads > 1024) {
         throw Error{fmt::format("threads: {} is outside 1 … 1024; this process may use {} CPUs",
                                 options_.threads, usable_cpus())};
+    }
+    if (options_.cut == Cut::steal) {
+        const auto threads = static_cast<std::size_t>(options_.threads);
+        shares_ = std::vector<std::atomic<std::uint64_t>>(threads * kMaxStages * kMaxJobs);
     }
     try {
         for (int i = 1; i < options_.threads; ++i) {
@@ -107,14 +150,7 @@ void ThreadPool::launch(std::span<const Stage> stages) noexcept {
     ++counters_.launches;
     counters_.barriers += static_cast<std::int64_t>(stages.size());
     stages_ = stages;
-    if (options_.cut == Cut::dynamic) {
-        for (std::size_t i = 0; i < std::min<std::size_t>(stages.size(), kMaxStages); ++i) {
-            const std::size_t jobs = std::min<std::size_t>(stages[i].size(), kMaxJobs);
-            for (std::size_t j = 0; j < jobs; ++j) {
-                next_row_[i][j].store(0, std::memory_order_relaxed);
-            }
-        }
-    }
+    prepare_cut();
     if (workers_.empty()) return run_stages(0);
     parked_.store(false, std::memory_order_relaxed);
     epoch_.fetch_add(1, std::memory_order_seq_cst);
@@ -130,22 +166,69 @@ void ThreadPool::run_stages(int thread) noexcept {
     }
 }
 
+// What a launch hands out, before any thread looks.
+void ThreadPool::prepare_cut() noexcept {
+    if (options_.cut == Cut::fixed) return;
+    for (std::size_t i = 0; i < std::min<std::size_t>(stages_.size(), kMaxStages); ++i) {
+        for (std::size_t j = 0; j < std::min<std::size_t>(stages_[i].size(), kMaxJobs); ++j) {
+            next_row_[i][j].store(0, std::memory_order_relaxed);
+            if (options_.cut == Cut::dynamic) continue;
+            for (int t = 0; t < options_.threads; ++t) {
+                const Share whole = even_share(stages_[i][j], t, options_.threads);
+                share(t, i, j).store(word(whole), std::memory_order_relaxed);
+            }
+        }
+    }
+}
+
+std::atomic<std::uint64_t>& ThreadPool::share(int thread, std::size_t stage,
+                                              std::size_t job) noexcept {
+    return shares_[(static_cast<std::size_t>(thread) * kMaxStages + stage) * kMaxJobs + job];
+}
+
 void ThreadPool::run_stage(int stage, int thread) noexcept {
     const Stage jobs = stages_[static_cast<std::size_t>(stage)];
-    for (std::size_t j = 0; j < jobs.size(); ++j) {
+    const std::size_t cut_finer = options_.cut == Cut::fixed || stage >= kMaxStages
+                                      ? 0
+                                      : std::min<std::size_t>(jobs.size(), kMaxJobs);
+    if (options_.cut == Cut::steal) {
+        run_shares(jobs.first(cut_finer), stage, thread);
+    } else {
+        for (std::size_t j = 0; j < cut_finer; ++j) {
+            run_pieces(jobs[j], next_row_[static_cast<std::size_t>(stage)][j]);
+        }
+    }
+    for (const Job& job : jobs.subspan(cut_finer)) {
+        const Range rows = even_part(job, thread, options_.threads);
+        if (rows.begin < rows.end) job.run(job.args, rows);
+    }
+}
+
+void ThreadPool::run_pieces(const Job& job, std::atomic<std::int64_t>& next) noexcept {
+    const std::int64_t piece = dynamic_piece(job, options_);
+    for (;;) {
+        const std::int64_t begin = next.fetch_add(piece, std::memory_order_relaxed);
+        if (begin >= job.rows) return;
+        job.run(job.args, {begin, std::min(begin + piece, job.rows), job.phase});
+    }
+}
+
+// This thread's shares of all jobs from the front, then what others have left, from the back.
+void ThreadPool::run_shares(Stage jobs, int stage, int thread) noexcept {
+    const auto run_from = [&](std::size_t j, int owner) {
         const Job& job = jobs[j];
-        if (options_.cut == Cut::fixed || stage >= kMaxStages || j >= kMaxJobs) {
-            const Range rows = even_part(job, thread, options_.threads);
-            if (rows.begin < rows.end) job.run(job.args, rows);
-            continue;
-        }
-        const std::int64_t piece = dynamic_piece(job, options_);
-        std::atomic<std::int64_t>& next = next_row_[static_cast<std::size_t>(stage)][j];
+        const std::uint32_t piece = stolen_piece(even_share(job, owner, options_.threads));
         for (;;) {
-            const std::int64_t begin = next.fetch_add(piece, std::memory_order_relaxed);
-            if (begin >= job.rows) break;
-            job.run(job.args, {begin, std::min(begin + piece, job.rows), job.phase});
+            const Share granules =
+                take(share(owner, static_cast<std::size_t>(stage), j), piece, owner == thread);
+            if (granules.size() == 0) return;
+            job.run(job.args, {granules.begin * job.granule,
+                               std::min(granules.end * job.granule, job.rows), job.phase});
         }
+    };
+    for (std::size_t j = 0; j < jobs.size(); ++j) run_from(j, thread);
+    for (std::size_t j = jobs.size(); j-- > 0;) {
+        for (int i = 1; i < options_.threads; ++i) run_from(j, (thread + i) % options_.threads);
     }
 }
 

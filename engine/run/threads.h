@@ -19,8 +19,9 @@ namespace steady {
 
 // Between launches a worker spins (and yields the CPU after a while), or spins shortly and sleeps.
 enum class Wait { spin, sleep };
-// Rows are cut once, evenly, or handed out piece by piece to whoever is free.
-enum class Cut { fixed, dynamic };
+// Rows are cut once, evenly; or handed out piece by piece to whoever is free; or cut evenly, and
+// who is done first takes pieces from the end of another's share.
+enum class Cut { fixed, dynamic, steal };
 constexpr int kPiecesPerThread = 8;  // of a dynamic cut, unless the options say otherwise
 
 struct ThreadOptions {
@@ -71,12 +72,16 @@ public:
     void time_barriers(bool on) { time_barriers_ = on; }
 
     static constexpr int kMaxStages = 8;
-    static constexpr int kMaxJobs = 16;  // per stage; beyond either, a dynamic cut is a static one
+    static constexpr int kMaxJobs = 16;  // per stage; beyond either, every cut is a static one
 
 private:
     void work(int thread) noexcept;
     void run_stages(int thread) noexcept;
     void run_stage(int stage, int thread) noexcept;
+    void prepare_cut() noexcept;
+    void run_pieces(const Job& job, std::atomic<std::int64_t>& next) noexcept;
+    void run_shares(Stage jobs, int stage, int thread) noexcept;
+    std::atomic<std::uint64_t>& share(int thread, std::size_t stage, std::size_t job) noexcept;
     void meet(int thread) noexcept;
     std::uint32_t wait_for_launch(std::uint32_t seen) noexcept;
 
@@ -85,6 +90,7 @@ private:
     bool time_barriers_ = false;
     std::span<const Stage> stages_;
     std::array<std::array<std::atomic<std::int64_t>, kMaxJobs>, kMaxStages> next_row_{};
+    std::vector<std::atomic<std::uint64_t>> shares_;  // steal: [thread][kMaxStages][kMaxJobs]
     std::vector<std::thread> workers_;
 
     alignas(64) std::atomic<std::uint32_t> epoch_{0};    // one more per launch
@@ -99,6 +105,6 @@ private:
 int usable_cpus();
 
 std::string_view wait_name(Wait wait);
-std::string cut_name(const ThreadOptions& options);  // "static", "dynamic", "dynamic:16"
+std::string cut_name(const ThreadOptions& options);  // "static", "dynamic", "dynamic:16", "steal"
 
 }  // namespace steady
