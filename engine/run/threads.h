@@ -27,7 +27,7 @@ constexpr int kPiecesPerThread = 8;  // of a dynamic cut, unless the options say
 struct ThreadOptions {
     int threads = 1;
     Wait wait = Wait::spin;
-    Cut cut = Cut::fixed;
+    Cut cut = Cut::steal;  // by journal entry 2026-11-23-champion-cut-steal-9bf994f1
     int pieces_per_thread = kPiecesPerThread;  // dynamic cut only
     bool pin = false;                          // thread i to the i-th CPU this process may use
 };

@@ -13,7 +13,8 @@
 namespace steady::tool {
 
 // How a phase is cut: evenly, once, or into pieces that whoever is free takes next. The engine's
-// flag --cut has the same words: static, dynamic (8 pieces per thread), dynamic:N.
+// flag --cut has the same words: static, dynamic (8 pieces per thread), dynamic:N; and steal, which
+// is about neighbours that hold a thread up, and which a kernel alone has no use for.
 struct CutRule {
     int pieces_per_thread = 0;  // 0: static
     std::string text() const;
