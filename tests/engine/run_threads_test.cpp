@@ -28,7 +28,7 @@ void count(const void* args, Range range) noexcept {
     }
 }
 
-TEST(ThreadPool, EveryCutRunsEveryRowOnce) {
+TEST(Threads, EveryCutRunsEveryRowOnce) {
     struct Size {
         std::int64_t rows, granule;
     };
@@ -93,7 +93,7 @@ void hold_up(const void* args, Range range) noexcept {
     state.done += n;
 }
 
-TEST(ThreadPool, WhoIsDoneTakesFromOneHeldUp) {
+TEST(Threads, WhoIsDoneTakesFromOneHeldUp) {
     for (const int threads : {2, 3}) {
         ThreadOptions options;
         options.threads = threads;
@@ -108,7 +108,7 @@ TEST(ThreadPool, WhoIsDoneTakesFromOneHeldUp) {
 }
 
 // Few rows belong together: a thread's heads share what they read.
-TEST(ThreadPool, FewRowsStayTogether) {
+TEST(Threads, FewRowsStayTogether) {
     struct Pieces {
         std::atomic<int> n{0};
     } pieces;
