@@ -81,7 +81,7 @@ void hold_up(const void* args, Range range) noexcept {
     const auto n = static_cast<int>(range.end - range.begin);
     if (range.begin == 0) {
         state.held = n;
-        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
         while (state.done < HeldUp::kRows - n) {
             if (std::chrono::steady_clock::now() > end) {
                 state.late = true;
@@ -103,7 +103,7 @@ TEST(Threads, WhoIsDoneTakesFromOneHeldUp) {
         pool.launch(Job{hold_up, &state, HeldUp::kRows, 1, 0});
         EXPECT_FALSE(state.late);
         EXPECT_EQ(state.done, HeldUp::kRows);
-        EXPECT_EQ(state.held, HeldUp::kRows / threads / kPiecesPerThread);
+        EXPECT_LE(state.held, HeldUp::kRows / threads / kPiecesPerThread);
     }
 }
 
