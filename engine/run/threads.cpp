@@ -30,14 +30,8 @@ Range even_part(const Job& job, int part, int parts) {
     return {begin, end, job.phase};
 }
 
-std::int64_t dynamic_piece(const Job& job, const ThreadOptions& options) {
-    if (job.granule >= job.rows) return job.rows;
-    const std::int64_t wanted = job.rows / (options.pieces_per_thread * options.threads);
-    return std::max<std::int64_t>(wanted / job.granule, 1) * job.granule;
-}
-
-// What is left of a thread's even part, in granules, [begin, end) in one word: its owner takes
-// from the front, so that its weights stay one stream, and others from the back.
+// What is left of a part, in granules, [begin, end) in one word. Its owner takes from the front, so
+// that its weights stay one stream, and others from the back; all threads own a dynamic cut's.
 struct Share {
     std::uint32_t begin = 0, end = 0;
     std::uint32_t size() const { return end - begin; }
@@ -57,9 +51,14 @@ Share even_share(const Job& job, int part, int parts) {
     return {granules(rows.begin), granules(rows.end)};
 }
 
-// Few granules stay together: they are heads that share their cache, or not worth a meeting.
-std::uint32_t stolen_piece(Share whole) {
-    return whole.size() < 2 * kPiecesPerThread ? whole.size() : whole.size() / kPiecesPerThread;
+// How many granules are taken at a time. Of a stolen share few stay together: they are heads that
+// share their cache, or not worth a meeting.
+std::uint32_t piece_of(Share whole, const ThreadOptions& options) {
+    if (options.cut == Cut::steal) {
+        return whole.size() < 2 * kPiecesPerThread ? whole.size() : whole.size() / kPiecesPerThread;
+    }
+    const auto pieces = static_cast<std::uint32_t>(options.pieces_per_thread * options.threads);
+    return std::max(whole.size() / pieces, 1U);
 }
 
 // Up to `most` granules of what is left, or none.
@@ -112,10 +111,11 @@ ThreadPool::ThreadPool(ThreadOptions options) : options_(options) {
         throw Error{fmt::format("threads: {} is outside 1 … 1024; this process may use {} CPUs",
                                 options_.threads, usable_cpus())};
     }
-    if (options_.cut == Cut::steal) {
-        const auto threads = static_cast<std::size_t>(options_.threads);
-        shares_ = std::vector<std::atomic<std::uint64_t>>(threads * kMaxStages * kMaxJobs);
+    if (options_.cut != Cut::fixed && options_.threads > 1) {
+        n_shares_ = options_.cut == Cut::steal ? options_.threads : 1;
     }
+    shares_ = std::vector<std::atomic<std::uint64_t>>(static_cast<std::size_t>(n_shares_) *
+                                                      kMaxStages * kMaxJobs);
     try {
         for (int i = 1; i < options_.threads; ++i) {
             workers_.emplace_back([this, i] {
@@ -150,7 +150,7 @@ void ThreadPool::launch(std::span<const Stage> stages) noexcept {
     ++counters_.launches;
     counters_.barriers += static_cast<std::int64_t>(stages.size());
     stages_ = stages;
-    prepare_cut();
+    prepare_shares();
     if (workers_.empty()) return run_stages(0);
     parked_.store(false, std::memory_order_relaxed);
     epoch_.fetch_add(1, std::memory_order_seq_cst);
@@ -167,68 +167,50 @@ void ThreadPool::run_stages(int thread) noexcept {
 }
 
 // What a launch hands out, before any thread looks.
-void ThreadPool::prepare_cut() noexcept {
-    if (options_.cut == Cut::fixed) return;
+void ThreadPool::prepare_shares() noexcept {
+    if (n_shares_ == 0) return;
     for (std::size_t i = 0; i < std::min<std::size_t>(stages_.size(), kMaxStages); ++i) {
         for (std::size_t j = 0; j < std::min<std::size_t>(stages_[i].size(), kMaxJobs); ++j) {
-            next_row_[i][j].store(0, std::memory_order_relaxed);
-            if (options_.cut == Cut::dynamic) continue;
-            for (int t = 0; t < options_.threads; ++t) {
-                const Share whole = even_share(stages_[i][j], t, options_.threads);
-                share(t, i, j).store(word(whole), std::memory_order_relaxed);
+            for (int owner = 0; owner < n_shares_; ++owner) {
+                const Share whole = even_share(stages_[i][j], owner, n_shares_);
+                share(owner, i, j).store(word(whole), std::memory_order_relaxed);
             }
         }
     }
 }
 
-std::atomic<std::uint64_t>& ThreadPool::share(int thread, std::size_t stage,
+std::atomic<std::uint64_t>& ThreadPool::share(int owner, std::size_t stage,
                                               std::size_t job) noexcept {
-    return shares_[(static_cast<std::size_t>(thread) * kMaxStages + stage) * kMaxJobs + job];
+    return shares_[(static_cast<std::size_t>(owner) * kMaxStages + stage) * kMaxJobs + job];
 }
 
 void ThreadPool::run_stage(int stage, int thread) noexcept {
     const Stage jobs = stages_[static_cast<std::size_t>(stage)];
-    const std::size_t cut_finer = options_.cut == Cut::fixed || stage >= kMaxStages
-                                      ? 0
-                                      : std::min<std::size_t>(jobs.size(), kMaxJobs);
-    if (options_.cut == Cut::steal) {
-        run_shares(jobs.first(cut_finer), stage, thread);
-    } else {
-        for (std::size_t j = 0; j < cut_finer; ++j) {
-            run_pieces(jobs[j], next_row_[static_cast<std::size_t>(stage)][j]);
-        }
-    }
-    for (const Job& job : jobs.subspan(cut_finer)) {
+    const bool shared = n_shares_ > 0 && stage < kMaxStages;
+    const auto n_shared = shared ? std::min<std::size_t>(jobs.size(), kMaxJobs) : 0;
+    run_shares(jobs.first(n_shared), static_cast<std::size_t>(stage), thread);
+    for (const Job& job : jobs.subspan(n_shared)) {
         const Range rows = even_part(job, thread, options_.threads);
         if (rows.begin < rows.end) job.run(job.args, rows);
     }
 }
 
-void ThreadPool::run_pieces(const Job& job, std::atomic<std::int64_t>& next) noexcept {
-    const std::int64_t piece = dynamic_piece(job, options_);
-    for (;;) {
-        const std::int64_t begin = next.fetch_add(piece, std::memory_order_relaxed);
-        if (begin >= job.rows) return;
-        job.run(job.args, {begin, std::min(begin + piece, job.rows), job.phase});
-    }
-}
-
 // This thread's shares of all jobs from the front, then what others have left, from the back.
-void ThreadPool::run_shares(Stage jobs, int stage, int thread) noexcept {
-    const auto run_from = [&](std::size_t j, int owner) {
+void ThreadPool::run_shares(Stage jobs, std::size_t stage, int thread) noexcept {
+    const auto run_from = [&](std::size_t j, int owner, bool front) {
         const Job& job = jobs[j];
-        const std::uint32_t piece = stolen_piece(even_share(job, owner, options_.threads));
+        const std::uint32_t piece = piece_of(even_share(job, owner, n_shares_), options_);
         for (;;) {
-            const Share granules =
-                take(share(owner, static_cast<std::size_t>(stage), j), piece, owner == thread);
+            const Share granules = take(share(owner, stage, j), piece, front);
             if (granules.size() == 0) return;
             job.run(job.args, {granules.begin * job.granule,
                                std::min(granules.end * job.granule, job.rows), job.phase});
         }
     };
-    for (std::size_t j = 0; j < jobs.size(); ++j) run_from(j, thread);
+    const int own = n_shares_ == 1 ? 0 : thread;
+    for (std::size_t j = 0; j < jobs.size(); ++j) run_from(j, own, true);
     for (std::size_t j = jobs.size(); j-- > 0;) {
-        for (int i = 1; i < options_.threads; ++i) run_from(j, (thread + i) % options_.threads);
+        for (int i = 1; i < n_shares_; ++i) run_from(j, (own + i) % n_shares_, false);
     }
 }
 

@@ -4,7 +4,6 @@
 // experiment may differ in nothing else.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -78,10 +77,9 @@ private:
     void work(int thread) noexcept;
     void run_stages(int thread) noexcept;
     void run_stage(int stage, int thread) noexcept;
-    void prepare_cut() noexcept;
-    void run_pieces(const Job& job, std::atomic<std::int64_t>& next) noexcept;
-    void run_shares(Stage jobs, int stage, int thread) noexcept;
-    std::atomic<std::uint64_t>& share(int thread, std::size_t stage, std::size_t job) noexcept;
+    void prepare_shares() noexcept;
+    void run_shares(Stage jobs, std::size_t stage, int thread) noexcept;
+    std::atomic<std::uint64_t>& share(int owner, std::size_t stage, std::size_t job) noexcept;
     void meet(int thread) noexcept;
     std::uint32_t wait_for_launch(std::uint32_t seen) noexcept;
 
@@ -89,8 +87,8 @@ private:
     LaunchCounters counters_;
     bool time_barriers_ = false;
     std::span<const Stage> stages_;
-    std::array<std::array<std::atomic<std::int64_t>, kMaxJobs>, kMaxStages> next_row_{};
-    std::vector<std::atomic<std::uint64_t>> shares_;  // steal: [thread][kMaxStages][kMaxJobs]
+    int n_shares_ = 0;  // of a job: one per thread to steal from, one for all, or none
+    std::vector<std::atomic<std::uint64_t>> shares_;  // [n_shares_][kMaxStages][kMaxJobs]
     std::vector<std::thread> workers_;
 
     alignas(64) std::atomic<std::uint32_t> epoch_{0};    // one more per launch

@@ -82,7 +82,6 @@ struct SixteenBitBlock {
     [[gnu::always_inline]] static __m256i sums(const std::byte* block, const Activation& x,
                                                std::int64_t b) {
         const __m256i nibble = _mm256_set1_epi8(15);
-        const __m256i ones = _mm256_set1_epi16(1);
         const std::int8_t* bytes[2] = {x.q8 + 32 * b, x.q8_low + 32 * b};
         __m256i pairs[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
         fetch<kAhead, 3>(block);
@@ -97,9 +96,8 @@ struct SixteenBitBlock {
                 pairs[k] = _mm256_add_epi16(pairs[k], _mm256_add_epi16(low, high));
             }
         }
-        const __m256i high = _mm256_slli_epi32(_mm256_madd_epi16(pairs[0], ones), 8);
-        const __m256i both = _mm256_add_epi32(high, _mm256_madd_epi16(pairs[1], ones));
-        return _mm256_sub_epi32(both, _mm256_set1_epi32(8 * x.q16_sum[b]));
+        return _mm256_sub_epi32(avx2::join_bytes(pairs[0], pairs[1]),
+                                _mm256_set1_epi32(8 * x.q16_sum[b]));
     }
     [[gnu::always_inline]] static float factor(const Activation& x, std::int64_t b) {
         return x.q8_scale[b] / 256.0F;

@@ -144,7 +144,10 @@ Json search(const Options& options, const OpInfo& op, const std::string& shape, 
     result["gb_per_s"] =
         static_cast<double>(cost.weight_bytes + cost.other_bytes) / median(winner.ns);
     result["arm"] = {{"kernels", {{std::string(op.name), winner.variant->name}}}};
-    if (options.threads > 1) result["arm"]["engine_flags"] = {{"cut", winner.cut.text()}};
+    // Even parts are what the engine begins with, so only pieces are a change to ask about.
+    if (winner.cut.pieces_per_thread > 0) {
+        result["arm"]["engine_flags"] = {{"cut", winner.cut.text()}};
+    }
     return {{"winner", result}, {"refused", refused}, {"rounds", rounds}};
 }
 
