@@ -87,9 +87,11 @@ constexpr Champion kChampions[] = {
     {"rms_norm_q8", "avx512", ""},
     {"rms_norm_q8", "avx2", ""},
     {"rope", "avx512", "2026-11-21-champion-small-ops-6ac9673b"},
+    {"rope", "avx2", ""},
     {"swiglu", "avx512", "2026-11-21-champion-small-ops-6ac9673b"},
     {"swiglu", "avx2", ""},
     {"add", "avx512", "2026-11-21-champion-small-ops-6ac9673b"},
+    {"add", "avx2", ""},
 };
 
 }  // namespace

@@ -50,7 +50,7 @@ inline float to_weights(float* p, std::int64_t n, float largest) {
         const __m256 bounded = _mm256_min_ps(score, _mm256_setzero_ps());
         const __m256 weight = _mm256_and_ps(avx2::exp_negative(bounded), _mm256_castsi256_ps(mask));
         sums = _mm256_add_ps(sums, weight);
-        _mm256_maskstore_ps(p + t, mask, weight);
+        avx2::store(p + t, weight, n - t);
     }
     return avx2::sum(sums);
 }
@@ -70,13 +70,13 @@ void run(const MlaAttention::Args& args, Range range) noexcept {
         args.keep_sums(h, largest, total);
         const __m256 factor = _mm256_set1_ps(1.0F / total);
         for (std::int64_t i = 0; i < shape.kv_rank; i += 8) {
-            const __m256i mask = avx2::lanes(shape.kv_rank - i);
             __m256 sum = _mm256_setzero_ps();
             for (std::int64_t t = 0; t < shape.n_positions; ++t) {
                 const __m256 row = load(cache + t * width + i, shape.kv_rank - i);
                 sum = _mm256_fmadd_ps(_mm256_set1_ps(p[t]), row, sum);
             }
-            _mm256_maskstore_ps(args.out + h * shape.kv_rank + i, mask, _mm256_mul_ps(sum, factor));
+            avx2::store(args.out + h * shape.kv_rank + i, _mm256_mul_ps(sum, factor),
+                        shape.kv_rank - i);
         }
     }
 }

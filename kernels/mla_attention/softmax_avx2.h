@@ -27,8 +27,9 @@ inline float largest(const float* values, std::int64_t n) {
     return found;
 }
 
-// Turns the scores of a tile into weights relative to the new maximum; returns the factor by which
-// everything accumulated before must shrink.
+// Turns the n scores of a tile into weights relative to the new maximum, and what lies behind them
+// up to a multiple of 8 into zeros; returns the factor by which everything accumulated before must
+// shrink.
 inline float to_weights(float* scores, std::int64_t n, Running& running) {
     const float before = running.largest;
     running.largest = std::max(before, largest(scores, n));
@@ -43,7 +44,7 @@ inline float to_weights(float* scores, std::int64_t n, Running& running) {
         const __m256 none = _mm256_cmp_ps(below, below, _CMP_UNORD_Q);
         const __m256 weight = _mm256_and_ps(_mm256_or_ps(power, none), _mm256_castsi256_ps(mask));
         sums = _mm256_add_ps(sums, weight);
-        _mm256_maskstore_ps(scores + i, mask, weight);
+        _mm256_storeu_ps(scores + i, weight);
     }
     const __m256 fall = _mm256_set1_ps(before - running.largest);
     const float shrink = before == -INFINITY ? 0.0F : _mm256_cvtss_f32(avx2::exp_negative(fall));

@@ -13,10 +13,9 @@ using namespace mla_i16_tiles;
 
 // sum + the products of neighbours, two and two. As one piece: left to order them itself, GCC 12
 // begins all products of a loop before the first sum and has no registers left for the sums.
-[[gnu::always_inline]] inline __m256i add_products(__m256i sum, __m256i a, __m256i b) {
+[[gnu::always_inline]] inline void add_products(__m256i& sum, __m256i a, __m256i b) {
     __m256i products;
     asm("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0" : "+x"(sum), "=&x"(products) : "x"(a), "x"(b));
-    return sum;
 }
 
 struct Kernels {
@@ -30,7 +29,9 @@ struct Kernels {
         const __m256i places = _mm256_broadcastsi128_si256(
             _mm_setr_epi8(0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15));
         __m256i sums[kN][kP];
+#pragma GCC unroll 8
         for (int h = 0; h < kN; ++h) {
+#pragma GCC unroll 8
             for (int p = 0; p < kP; ++p) sums[h][p] = _mm256_setzero_si256();
         }
         for (std::int64_t c = pairs.begin; c < pairs.end; c += 8) {
@@ -41,13 +42,19 @@ struct Kernels {
             }
             for (int h = 0; h < kN; ++h) {
                 const __m256i q = avx2::load(queries[h].values + 2 * c);
-                for (int p = 0; p < kP; ++p) sums[h][p] = add_products(sums[h][p], k[p], q);
+                for (int p = 0; p < kP; ++p) add_products(sums[h][p], k[p], q);
             }
         }
+        const float* scales = pairs.scales;
+        const int part = pairs.part;
+#pragma GCC unroll 8
         for (int h = 0; h < kN; ++h) {
-            for (int p = 0; p < kP; ++p) {
-                add_scores(_mm256_cvtepi32_ps(sums[h][p]), queries[h].step[pairs.part],
-                           pairs.scales + 2 * p, scores + h * kTile + 2 * p);
+            const __m128 step = _mm_set1_ps(queries[h].step[part]);
+            const __m256 first = _mm256_cvtepi32_ps(sums[h][0]);
+            if constexpr (kP == 2) {
+                add_scores(first, _mm256_cvtepi32_ps(sums[h][1]), step, scales, scores + h * kTile);
+            } else {
+                add_scores(first, step, scales, scores + h * kTile);
             }
         }
     }
@@ -58,11 +65,14 @@ struct Kernels {
     static void add(const Weights* weights, const Tile& tile, std::int64_t c, const float* shrink,
                     float* out) {
         __m256i sums[kN][kV];
+#pragma GCC unroll 8
         for (int h = 0; h < kN; ++h) {
+#pragma GCC unroll 8
             for (int v = 0; v < kV; ++v) sums[h][v] = _mm256_setzero_si256();
         }
         const std::byte* pair = tile.groups + 4 * c;
         const std::int64_t n_pairs = tile.n_pairs();
+        const std::int64_t width = tile.kv_rank;
         for (std::int64_t p = 0; p < n_pairs; ++p, pair += 4 * tile.width) {
             if (p == kGroupPairs) pair = tile.group_of(p) + 4 * c;
             __m256i values[kV];
@@ -71,19 +81,19 @@ struct Kernels {
                 int both;
                 std::memcpy(&both, weights[h].values + 2 * p, sizeof both);
                 const __m256i weight = _mm256_set1_epi32(both);
-                for (int v = 0; v < kV; ++v) {
-                    sums[h][v] = add_products(sums[h][v], values[v], weight);
-                }
+                for (int v = 0; v < kV; ++v) add_products(sums[h][v], values[v], weight);
             }
         }
+#pragma GCC unroll 8
         for (int h = 0; h < kN; ++h) {
+            const __m256 factor = _mm256_set1_ps(shrink[h]);
+            const __m256 step = _mm256_set1_ps(weights[h].step);
+            float* row = out + h * width + c;
+#pragma GCC unroll 8
             for (int v = 0; v < kV; ++v) {
-                float* at = out + h * tile.kv_rank + c + 8 * v;
-                const __m256 old =
-                    shrink[h] == 0 ? _mm256_setzero_ps()
-                                   : _mm256_mul_ps(_mm256_loadu_ps(at), _mm256_set1_ps(shrink[h]));
+                const __m256 old = _mm256_mul_ps(_mm256_loadu_ps(row + 8 * v), factor);
                 const __m256 sum = _mm256_cvtepi32_ps(sums[h][v]);
-                _mm256_storeu_ps(at, _mm256_fmadd_ps(sum, _mm256_set1_ps(weights[h].step), old));
+                _mm256_storeu_ps(row + 8 * v, _mm256_fmadd_ps(sum, step, old));
             }
         }
     }

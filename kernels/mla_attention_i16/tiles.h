@@ -120,16 +120,29 @@ inline void weigh(const float* weights, const Tile& tile, Weights& out) {
     }
 }
 
-// A pair's two sums over lanes that belong to its positions in turns, times the steps of the query
-// and of the rows, are added to its scores.
-[[gnu::always_inline]] inline void add_scores(__m256 lanes, float step, const float* scales,
+// Sums over lanes that belong to a pair's two positions in turns: the two, twice each.
+[[gnu::always_inline]] inline __m128 fold(__m256 lanes) {
+    return _mm_add_ps(_mm256_castps256_ps128(lanes), _mm256_extractf128_ps(lanes, 1));
+}
+
+// Of a pair, or of two neighbours, the sums over lanes times the steps of the query and of the rows
+// are added to the scores.
+[[gnu::always_inline]] inline void add_scores(__m256 lanes, __m128 step, const float* scales,
                                               float* scores) {
-    __m128 sum = _mm_add_ps(_mm256_castps256_ps128(lanes), _mm256_extractf128_ps(lanes, 1));
-    sum = _mm_mul_ps(_mm_add_ps(sum, _mm_movehl_ps(sum, sum)), _mm_set1_ps(step));
+    const __m128 half = fold(lanes);
+    const __m128 sum = _mm_mul_ps(_mm_add_ps(half, _mm_movehl_ps(half, half)), step);
     const __m128 none = _mm_setzero_ps();
     const __m128 scale = _mm_loadl_pi(none, reinterpret_cast<const __m64*>(scales));
     auto* at = reinterpret_cast<__m64*>(scores);
     _mm_storel_pi(at, _mm_fmadd_ps(sum, scale, _mm_loadl_pi(none, at)));
+}
+[[gnu::always_inline]] inline void add_scores(__m256 one, __m256 other, __m128 step,
+                                              const float* scales, float* scores) {
+    const __m128 first = fold(one);
+    const __m128 second = fold(other);
+    const __m128 sum =
+        _mm_mul_ps(_mm_add_ps(_mm_movelh_ps(first, second), _mm_movehl_ps(second, first)), step);
+    _mm_storeu_ps(scores, _mm_fmadd_ps(sum, _mm_loadu_ps(scales), _mm_loadu_ps(scores)));
 }
 
 // A variant's two products for some number of neighbouring heads.
@@ -245,6 +258,7 @@ void attend_together(const MlaAttentionI16::Args& args, std::int64_t first, std:
     Heads heads;
     heads.n = n_heads;
     heads.out = args.out + first * shape.kv_rank;
+    std::memset(heads.out, 0, sizeof(float) * static_cast<std::size_t>(n_heads * shape.kv_rank));
     divide_heads<Kernels>(heads);
     for (std::int64_t h = 0; h < n_heads; ++h) prepare(args, first + h, heads.queries[h]);
     for (std::int64_t t = 0; t < shape.n_positions; t += kTile) {

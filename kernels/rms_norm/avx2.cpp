@@ -20,8 +20,7 @@ void run(const RmsNorm::Args& args, Range range) noexcept {
     for (std::int64_t i = 0; i < n; i += 8) {
         const __m256i mask = avx2::lanes(n - i);
         const __m256 x = _mm256_mul_ps(_mm256_maskload_ps(args.x + i, mask), scale);
-        _mm256_maskstore_ps(args.y + i, mask,
-                            _mm256_mul_ps(x, _mm256_maskload_ps(args.w + i, mask)));
+        avx2::store(args.y + i, _mm256_mul_ps(x, _mm256_maskload_ps(args.w + i, mask)), n - i);
     }
 }
 

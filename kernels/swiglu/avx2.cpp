@@ -15,7 +15,7 @@ void run(const Swiglu::Args& args, Range range) noexcept {
         const __m256i mask = avx2::lanes(range.end - i);
         const __m256 h = avx2::swiglu(_mm256_maskload_ps(args.gate + i, mask),
                                       _mm256_maskload_ps(args.up + i, mask));
-        _mm256_maskstore_ps(args.h + i, mask, h);
+        avx2::store(args.h + i, h, range.end - i);
     }
 }
 
