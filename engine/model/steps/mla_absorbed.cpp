@@ -7,11 +7,6 @@
 #include "engine/model/steps/steps_internal.h"
 
 namespace steady {
-namespace {
-
-std::size_t floats(std::int64_t n) { return static_cast<std::size_t>(n) * sizeof(float); }
-
-}  // namespace
 
 void absorb_query(Arm& arm, const Block& b, std::int64_t index) {
     State& s = arm.state;

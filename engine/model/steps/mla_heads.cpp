@@ -12,8 +12,6 @@
 namespace steady {
 namespace {
 
-std::size_t floats(std::int64_t n) { return static_cast<std::size_t>(n) * sizeof(float); }
-
 struct Heads {
     Arm* arm = nullptr;
     const Block* block = nullptr;

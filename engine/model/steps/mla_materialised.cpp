@@ -9,8 +9,6 @@
 namespace steady {
 namespace {
 
-std::size_t floats(std::int64_t n) { return static_cast<std::size_t>(n) * sizeof(float); }
-
 // Per head, one cached row [value | key]: value = v_b[h] · c, key = [k rows of h · c | k_pe].
 void cache_keys_and_values(Arm& arm, const Block& b, std::int64_t index, std::int64_t first) {
     State& s = arm.state;

@@ -5,6 +5,9 @@
 
 namespace steady {
 
+// Bytes of n floats.
+inline std::size_t floats(std::int64_t n) { return static_cast<std::size_t>(n) * sizeof(float); }
+
 void mla_absorbed(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
 void mla_absorbed_i16(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
 void mla_folded(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
