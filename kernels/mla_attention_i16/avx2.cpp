@@ -29,6 +29,7 @@ struct Kernels {
         const __m256i places = _mm256_broadcastsi128_si256(
             _mm_setr_epi8(0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15));
         __m256i sums[kN][kP];
+        // Unrolled here and below, since by a variable index the sums would live on the stack.
 #pragma GCC unroll 8
         for (int h = 0; h < kN; ++h) {
 #pragma GCC unroll 8

@@ -34,6 +34,7 @@ struct Kernels {
         const __m512i places = _mm512_broadcast_i32x4(
             _mm_setr_epi8(0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15));
         __m512i sums[kN][kP];
+        // Unrolled here and below, since by a variable index the sums would live on the stack.
 #pragma GCC unroll 8
         for (int h = 0; h < kN; ++h) {
 #pragma GCC unroll 8
