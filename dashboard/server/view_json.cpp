@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "runner/pipeline/op_times.h"
 #include "runner/pipeline/report.h"
 
 namespace steady::web {
@@ -66,6 +67,11 @@ json profile_json(const Evidence& evidence) {
         }
         out["arms"][arm] = std::move(list);
     }
+    for (const OpTime& time : op_times(*evidence.profile)) {
+        out["changes"][time.op] = {{"change", optional_json(time.change)},
+                                   {"interval", bounds_json(time.interval)}};
+    }
+    out["processes"] = profile_processes(*evidence.profile);
     out["launches_per_token"] = evidence.profile->launches_per_token;
     out["barrier_ns_per_token"] = evidence.profile->barrier_ns_per_token;
     return out;

@@ -133,6 +133,8 @@ struct ProfileRow {
     double calls_per_token = 0;
     double ns_per_token = 0;
     double bytes_per_token = 0;
+    // Per token, of each process that was asked; the asker joins them. Empty: one process.
+    std::vector<double> process_ns = {};
 };
 
 struct ProfileReply {

@@ -128,6 +128,7 @@ void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, Profi
     visit("calls_per_token", s.calls_per_token, true);
     visit("ns_per_token", s.ns_per_token, true);
     visit("bytes_per_token", s.bytes_per_token, true);
+    visit("process_ns", s.process_ns, false);
 }
 template <class S, class V>
 void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, ProfileReply> {

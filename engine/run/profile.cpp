@@ -2,6 +2,9 @@
 #include "engine/run/profile.h"
 
 #include <algorithm>
+#include <map>
+#include <numeric>
+#include <string>
 
 #include "engine/model/forward.h"
 #include "engine/run/decode.h"
@@ -9,23 +12,36 @@
 namespace steady {
 namespace {
 
+constexpr std::size_t kMaxRounds = 8;
+
 void reset(Arm& arm) {
     for_each_op(arm.counters, [](auto& counted) { counted.counter = {}; });
     arm.pool.counters() = {};
 }
 
-// Runs `work`, which is n tokens, with all timers on.
+// Nanoseconds that `work` takes with all timers on.
 template <class Work>
-Profile profile(Arm& arm, double n, Work work) {
-    reset(arm);
+double timed_ns(Arm& arm, Work work) {
     arm.timed = true;
     arm.pool.time_barriers(true);
     const std::int64_t begin = now_ns();
     work();
-    Profile profile;
-    profile.token_ns = static_cast<double>(now_ns() - begin) / n;
+    const std::int64_t end = now_ns();
     arm.timed = false;
     arm.pool.time_barriers(false);
+    return static_cast<double>(end - begin);
+}
+
+double timed_decode_ns(Arm& arm, std::span<const std::int32_t> tokens, std::int64_t position) {
+    return timed_ns(arm, [&] {
+        for (const std::int32_t token : tokens) forward(arm, token, position++);
+    });
+}
+
+// What the arm counted since it was reset: n tokens in `ns`.
+Profile profile_of(Arm& arm, double n, double ns) {
+    Profile profile;
+    profile.token_ns = ns / n;
     for_each_op(arm.counters, [&](const auto& counted) {
         using Op = typename std::decay_t<decltype(counted)>::OpType;
         const OpCounter& c = counted.counter;
@@ -43,23 +59,80 @@ Profile profile(Arm& arm, double n, Work work) {
     return profile;
 }
 
+using OpTimes = std::map<std::string_view, std::vector<double>>;  // op → per token, each round
+
+// Moves what the ops took in a round of n tokens from the counters to `times`.
+void take_round(Arm& arm, double n, OpTimes& times) {
+    for_each_op(arm.counters, [&](auto& counted) {
+        using Op = typename std::decay_t<decltype(counted)>::OpType;
+        times[Op::name].push_back(static_cast<double>(counted.counter.ns) / n);
+        counted.counter.ns = 0;
+    });
+}
+
+double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    const std::size_t n = values.size();
+    return (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
+// Puts the prompt and the positions repeated behind it into the cache, uncounted.
+void fill_cache(Arm& arm, std::span<const std::int32_t> prompt, std::int64_t depth) {
+    feed(arm, prompt);
+    repeat_prompt(arm, static_cast<std::int64_t>(prompt.size()), depth);
+    reset(arm);
+}
+
 }  // namespace
 
 Profile profile_decode(Arm& arm, std::span<const std::int32_t> tokens, std::int64_t n_prompt,
                        std::int64_t depth) {
-    feed(arm, tokens.first(static_cast<std::size_t>(n_prompt)));
-    repeat_prompt(arm, n_prompt, depth);
-    const auto n = static_cast<double>(tokens.size()) - static_cast<double>(n_prompt);
-    return profile(arm, n, [&] {
-        for (std::size_t p = static_cast<std::size_t>(n_prompt); p < tokens.size(); ++p) {
-            forward(arm, tokens[p], static_cast<std::int64_t>(p) + depth);
+    const auto first = static_cast<std::size_t>(n_prompt);
+    fill_cache(arm, tokens.first(first), depth);
+    const std::span<const std::int32_t> counted = tokens.subspan(first);
+    const double ns = timed_decode_ns(arm, counted, n_prompt + depth);
+    return profile_of(arm, static_cast<double>(counted.size()), ns);
+}
+
+std::array<Profile, 2> profile_in_turns(Arm& a, Arm& b, std::span<const std::int32_t> tokens,
+                                        std::int64_t n_prompt, std::int64_t depth) {
+    const auto first = static_cast<std::size_t>(n_prompt);
+    Arm* const arms[] = {&a, &b};
+    double ns[] = {0, 0};
+    OpTimes times[2];
+    for (Arm* arm : arms) {
+        fill_cache(*arm, tokens.first(first), depth);
+        arm->pool.park();
+    }
+    const std::size_t n_counted = tokens.size() - first;
+    const std::size_t rounds = std::gcd(n_counted, kMaxRounds);
+    const std::size_t n = n_counted / rounds;
+    for (std::size_t round = 0; round < rounds; ++round) {
+        const std::size_t at = first + round * n;
+        for (const std::size_t turn : {round, round + 1}) {  // A B, B A, A B, …
+            Arm& arm = *arms[turn % 2];
+            arm.pool.wake();
+            ns[turn % 2] +=
+                timed_decode_ns(arm, tokens.subspan(at, n), static_cast<std::int64_t>(at) + depth);
+            arm.pool.park();
+            take_round(arm, static_cast<double>(n), times[turn % 2]);
         }
-    });
+    }
+    const auto all = static_cast<double>(n_counted);
+    std::array<Profile, 2> profiles = {profile_of(a, all, ns[0]), profile_of(b, all, ns[1])};
+    for (std::size_t arm = 0; arm < 2; ++arm) {
+        for (protocol::ProfileRow& row : profiles[arm].rows) {
+            row.ns_per_token = median(times[arm].at(row.op));
+        }
+    }
+    return profiles;
 }
 
 Profile profile_prompt(Arm& arm, std::span<const std::int32_t> tokens) {
     feed(arm, tokens);
-    return profile(arm, static_cast<double>(tokens.size()), [&] { feed(arm, tokens); });
+    reset(arm);
+    const double ns = timed_ns(arm, [&] { feed(arm, tokens); });
+    return profile_of(arm, static_cast<double>(tokens.size()), ns);
 }
 
 protocol::AppliedArm applied_arm(Arm& arm) {

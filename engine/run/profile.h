@@ -1,7 +1,8 @@
 // Where a token's time goes: per op the calls, time and weight bytes, counted on real decode steps.
 #pragma once
 
-#include <string>
+#include <array>
+#include <span>
 #include <vector>
 
 #include "engine/protocol/session.h"
@@ -22,6 +23,12 @@ struct Profile {
 // the prompt are not counted.
 Profile profile_decode(Arm& arm, std::span<const std::int32_t> tokens, std::int64_t n_prompt,
                        std::int64_t depth);
+
+// The same of A and of B, which take turns in up to 8 rounds, as many as cut the counted tokens
+// into equal parts. An op's time is the median of its rounds, so that a restless second does not
+// show. Each arm is parked while the other runs.
+std::array<Profile, 2> profile_in_turns(Arm& a, Arm& b, std::span<const std::int32_t> tokens,
+                                        std::int64_t n_prompt, std::int64_t depth);
 
 // Feeds all tokens as one prompt, twice; the second time counts.
 Profile profile_prompt(Arm& arm, std::span<const std::int32_t> tokens);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "runner/figures/numbers.h"
 #include "runner/figures/plots.h"
@@ -11,7 +10,7 @@
 namespace steady::figures {
 namespace {
 
-constexpr double kLeft = 150, kRight = 520;
+constexpr double kLeft = 150, kRight = 470;
 constexpr double kTop = 26, kRow = 30;
 constexpr std::size_t kMaxBars = 9;
 
@@ -22,7 +21,8 @@ std::vector<ProfileBar> largest(std::vector<ProfileBar> bars) {
     if (bars.size() <= kMaxBars) {
         return bars;
     }
-    ProfileBar rest{fmt::format("{} others", bars.size() - kMaxBars + 1), 0, 0};
+    ProfileBar rest;
+    rest.op = fmt::format("{} others", bars.size() - kMaxBars + 1);
     for (std::size_t i = kMaxBars - 1; i < bars.size(); ++i) {
         rest.a_ns += bars[i].a_ns;
         rest.b_ns += bars[i].b_ns;
@@ -30,6 +30,12 @@ std::vector<ProfileBar> largest(std::vector<ProfileBar> bars) {
     bars.resize(kMaxBars - 1);
     bars.push_back(rest);
     return bars;
+}
+
+// Coloured only where an interval leaves out zero.
+const char* style_of(const ProfileBar& bar) {
+    if (bar.high && *bar.high < 0) return "s b good";
+    return bar.low && *bar.low > 0 ? "s b bad" : "s m";
 }
 
 }  // namespace
@@ -58,18 +64,11 @@ Panel profile_plot(const ProfilePlot& plot) {
         add_text(body, kLeft - 8, y + 15, bar.op, "", Anchor::end);
         add_rect(body, kLeft, y, scale.at(bar.a_ns) - kLeft, 10, "a");
         add_rect(body, kLeft, y + 11, scale.at(bar.b_ns) - kLeft, 10, "bb");
-        const double change = bar.a_ns > 0 ? bar.b_ns / bar.a_ns - 1 : 0;
-        // A single profile has no interval: shown as a number, coloured only when it is large.
-        const bool large =
-            std::fabs(change) >= 0.05 && std::fabs(bar.b_ns - bar.a_ns) > 0.01 * most;
         add_text(body, kRight + 12, y + 15,
                  fmt::format("{} → {}", duration(bar.a_ns), duration(bar.b_ns)), "s");
-        if (bar.a_ns > 0 && bar.b_ns > 0) {
-            add_text(body, kWidth - 14, y + 15, percent(change, 1),
-                     !large       ? "s m"
-                     : change < 0 ? "s b good"
-                                  : "s b bad",
-                     Anchor::end);
+        if (bar.change) {
+            add_text(body, kWidth - 14, y + 15, effect_text(bar.change, bar.low, bar.high),
+                     style_of(bar), Anchor::end);
         }
         y += kRow;
     }

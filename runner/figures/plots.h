@@ -59,7 +59,8 @@ Panel evidence_plot(const EvidencePlot& plot);
 
 struct ProfileBar {
     std::string op;
-    double a_ns = 0, b_ns = 0;  // per token
+    double a_ns = 0, b_ns = 0;                // per token
+    std::optional<double> change, low, high;  // of the time, fractions; below zero is less
 };
 
 struct ProfilePlot {

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <map>
 
 #include "runner/figures/numbers.h"
 #include "runner/figures/plots.h"
 #include "runner/pipeline/entry_data.h"
+#include "runner/pipeline/op_times.h"
 #include "runner/pipeline/text.h"
 
 namespace steady {
@@ -105,17 +105,11 @@ std::optional<Panel> profile(const Record& record) {
     if (!record.evidence.profile) {
         return std::nullopt;
     }
-    std::map<std::string, figures::ProfileBar> bars;
-    for (const auto& [arm, rows] : record.evidence.profile->arms) {
-        for (const protocol::ProfileRow& row : rows) {
-            figures::ProfileBar& bar = bars[row.op];
-            bar.op = escape_line(shorten(row.op, 20));
-            (arm == "A" ? bar.a_ns : bar.b_ns) += arm == "A" || arm == "B" ? row.ns_per_token : 0;
-        }
-    }
     figures::ProfilePlot plot;
-    for (const auto& [op, bar] : bars) {
-        plot.bars.push_back(bar);
+    for (const OpTime& time : op_times(*record.evidence.profile)) {
+        plot.bars.push_back({escape_line(shorten(time.op, 20)), time.a.ns_per_token,
+                             time.b.ns_per_token, time.change, time.interval.low,
+                             time.interval.high});
     }
     return figures::profile_plot(plot);
 }

@@ -9,6 +9,7 @@
 #include "runner/pipeline/analysis_pairs.h"
 #include "runner/pipeline/entry_data.h"
 #include "runner/pipeline/entry_sections.h"
+#include "runner/pipeline/op_times.h"
 #include "runner/pipeline/text.h"
 
 namespace steady::entry {
@@ -45,14 +46,19 @@ int count_pairs(const Record& record, PairKind kind) {
                       [kind](const Pair& pair) { return pair.kind == kind && pair.sealed; }));
 }
 
-struct ProfilePair {
-    protocol::ProfileRow a, b;
-};
-
 std::string bandwidth(const protocol::ProfileRow& row) {
     return row.ns_per_token > 0 && row.bytes_per_token > 0
                ? fmt::format("{:.1f}", row.bytes_per_token / row.ns_per_token)
                : "—";
+}
+
+// What the processes tell of an op's time; a bare number where each arm was measured once.
+std::string time_change(const OpTime& time) {
+    if (!time.change) return "—";
+    const auto& [low, high] = time.interval;
+    if (!low || !high) return figures::percent(*time.change);
+    return fmt::format("{} {}", figures::arrow(-*high, -*low),
+                       figures::effect_text(time.change, low, high));
 }
 
 std::string number_of(const std::map<std::string, double>& values, const std::string& arm,
@@ -126,35 +132,22 @@ std::string profile(const Record& record) {
         return out + "Not measured.\n\n";
     }
     const protocol::ProfileReply& reply = *record.evidence.profile;
-    std::map<std::string, ProfilePair> ops;
-    for (const auto& [arm, rows] : reply.arms) {
-        for (const protocol::ProfileRow& row : rows) {
-            (arm == "A" ? ops[row.op].a : ops[row.op].b) = row;
-        }
-    }
-    std::vector<std::pair<std::string, ProfilePair>> sorted(ops.begin(), ops.end());
-    std::stable_sort(sorted.begin(), sorted.end(), [](const auto& x, const auto& y) {
-        return std::max(x.second.a.ns_per_token, x.second.b.ns_per_token) >
-               std::max(y.second.a.ns_per_token, y.second.b.ns_per_token);
-    });
     Rows rows = {{"op", "variant", "calls per token", "A per token", "B per token", "time",
                   "A GB/s", "B GB/s"}};
-    for (const auto& [op, pair] : sorted) {
-        const auto& [a, b] = pair;
+    for (const OpTime& time : op_times(reply)) {
+        const auto& [a, b] = std::tie(time.a, time.b);
         const std::string variant =
             a.variant == b.variant || b.variant.empty() ? markdown_code(a.variant)
             : a.variant.empty()                         ? markdown_code(b.variant)
                                 : markdown_code(a.variant) + " → " + markdown_code(b.variant);
-        const bool both = a.ns_per_token > 0 && b.ns_per_token > 0;
         const double calls_a = a.calls_per_token;
         const double calls_b = b.calls_per_token;
-        rows.push_back({escape_markdown(op), variant,
+        rows.push_back({escape_markdown(time.op), variant,
                         calls_a == calls_b ? fmt::format("{:g}", calls_a)
                                            : fmt::format("{:g} → {:g}", calls_a, calls_b),
                         a.ns_per_token > 0 ? figures::duration(a.ns_per_token) : "—",
                         b.ns_per_token > 0 ? figures::duration(b.ns_per_token) : "—",
-                        both ? figures::percent(b.ns_per_token / a.ns_per_token - 1) : "—",
-                        bandwidth(a), bandwidth(b)});
+                        time_change(time), bandwidth(a), bandwidth(b)});
     }
     out += table(rows) + "\n";
     out += fmt::format("Launches per token: A {}, B {}.",
@@ -173,9 +166,14 @@ std::string profile(const Record& record) {
         out += fmt::format(" This machine read {:.1f} GB/s from memory just before.",
                            reply.read_gb_per_s);
     }
-    return out +
-           " In the column “time”, negative is less time. One profile of each arm, taken apart "
-           "from the timed pairs: it explains, it does not decide.\n\n";
+    out += " In the column “time”, negative is less time";
+    const std::size_t n = profile_processes(reply);
+    out += n > 1 ? fmt::format(
+                       ", with a 99 % interval; ▲ less, ▼ more, ~ no difference shown. {} "
+                       "processes in which the arms took turns",
+                       n)
+                 : std::string(". One profile of each arm");
+    return out + ", taken apart from the timed pairs: it explains, it does not decide.\n\n";
 }
 
 std::string checks(const Record& record) {

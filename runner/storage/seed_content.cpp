@@ -8,6 +8,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "runner/pipeline/op_times.h"
+
 namespace steady::seed {
 namespace {
 
@@ -158,6 +160,30 @@ Question selftest(int n) {
     return out;
 }
 
+protocol::ProfileReply profile_of_process(const Spec& spec, double truth, std::mt19937_64& random) {
+    std::lognormal_distribution<double> noise(0, 0.01);
+    protocol::ProfileReply reply;
+    reply.read_gb_per_s = 38.4;
+    const std::string op = changed_op(spec);
+    for (const char* arm : {"A", "B"}) {
+        const bool candidate = arm[0] == 'B';
+        for (const Share& share : kShares) {
+            protocol::ProfileRow row{share.op, share.variant, share.calls, share.ns, share.bytes};
+            if (op == share.op) {
+                row.variant = spec.arms.at(arm).kernels.at(op);
+                if (candidate) row.ns_per_token *= std::exp(-truth / std::max(0.03, share_of(op)));
+            } else {
+                row.ns_per_token *= candidate ? 1.003 : 1.0;
+            }
+            row.ns_per_token *= noise(random);
+            reply.arms[arm].push_back(row);
+        }
+        reply.launches_per_token[arm] = candidate && op == "q4_0_experts" ? 517 : 609;
+        reply.barrier_ns_per_token[arm] = candidate ? 0.71e6 : 0.83e6;
+    }
+    return reply;
+}
+
 }  // namespace
 
 Question question(int n, std::mt19937_64& random) {
@@ -239,25 +265,10 @@ Analysis outcome(const Spec& spec, double truth, int n_pairs, std::mt19937_64& r
 }
 
 protocol::ProfileReply profile(const Spec& spec, double truth) {
-    protocol::ProfileReply reply;
-    reply.read_gb_per_s = 38.4;
-    const std::string op = changed_op(spec);
-    for (const char* arm : {"A", "B"}) {
-        const bool candidate = arm[0] == 'B';
-        for (const Share& share : kShares) {
-            protocol::ProfileRow row{share.op, share.variant, share.calls, share.ns, share.bytes};
-            if (op == share.op) {
-                row.variant = spec.arms.at(arm).kernels.at(op);
-                if (candidate) row.ns_per_token *= std::exp(-truth / std::max(0.03, share_of(op)));
-            } else {
-                row.ns_per_token *= candidate ? 1.003 : 1.0;
-            }
-            reply.arms[arm].push_back(row);
-        }
-        reply.launches_per_token[arm] = candidate && op == "q4_0_experts" ? 517 : 609;
-        reply.barrier_ns_per_token[arm] = candidate ? 0.71e6 : 0.83e6;
-    }
-    return reply;
+    std::mt19937_64 random(1);
+    std::vector<protocol::ProfileReply> processes;
+    for (int i = 0; i < 8; ++i) processes.push_back(profile_of_process(spec, truth, random));
+    return joined_profiles(processes);
 }
 
 protocol::OpenReply applied(const Spec& spec) {

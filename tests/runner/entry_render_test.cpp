@@ -217,5 +217,22 @@ TEST(EntryRender, PathsAreDatedAndPlain) {
     EXPECT_THROW(render(running_record()), Error);
 }
 
+// With several processes an op's change has an interval; a record from before keeps its words.
+TEST(EntryRender, TheProfileSaysHowSureItIs) {
+    Record record = accepted_record();
+    const std::string now = render(record);
+    EXPECT_NE(now.find("8 processes in which the arms took turns"), std::string::npos);
+    EXPECT_NE(now.find("| ▲ −5."), std::string::npos);
+    EXPECT_NE(now.find("| ~ "), std::string::npos);
+    for (auto& [arm, rows] : record.evidence.profile->arms) {
+        for (protocol::ProfileRow& row : rows) row.process_ns.clear();
+    }
+    const std::string before = render(record);
+    EXPECT_NE(before.find("| −5.6 % |"), std::string::npos);
+    EXPECT_NE(before.find("In the column “time”, negative is less time. One profile of each arm, "
+                          "taken apart from the timed pairs"),
+              std::string::npos);
+}
+
 }  // namespace
 }  // namespace steady

@@ -94,6 +94,22 @@ TEST(FiguresSvg, OnePairAndNoDataFit) {
                  "little-data");
 }
 
+// A single run of each arm may differ by a third from one minute to the next: a number without an
+// interval gets no colour, however large.
+TEST(FiguresSvg, AProfileIsColouredOnlyByAnInterval) {
+    const auto coloured = [](std::optional<double> low, std::optional<double> high) {
+        const figures::Panel panel = figures::profile_plot({{{"op", 100, 60, -0.4, low, high}}});
+        EXPECT_NE(panel.body.find("−40"), std::string::npos);
+        const bool good = panel.body.find("\"s b good\"") != std::string::npos;
+        const bool bad = panel.body.find("\"s b bad\"") != std::string::npos;
+        return good ? "good" : bad ? "bad" : "no";
+    };
+    EXPECT_STREQ(coloured({}, {}), "no");
+    EXPECT_STREQ(coloured(-0.5, 0.1), "no");
+    EXPECT_STREQ(coloured(-0.5, -0.3), "good");
+    EXPECT_STREQ(coloured(0.1, 0.3), "bad");
+}
+
 TEST(FiguresSvg, AnUnboundedIntervalPointsOutwards) {
     figures::IntervalPlot plot;
     figures::IntervalRow row;

@@ -11,6 +11,7 @@
 
 #include "engine/protocol/error.h"
 #include "runner/edges/engine_executor.h"
+#include "runner/pipeline/op_times.h"
 
 namespace steady {
 namespace {
@@ -85,6 +86,27 @@ TEST_F(ExecutorTest, EveryBadReplyIsAProtocolOutcome) {
         EXPECT_TRUE(measured.pair.a.empty()) << behaviour;
         EXPECT_FALSE(measured.detail.empty()) << behaviour;
     }
+}
+
+// Half of the processes open B first; an op's times are its own arm's all the same.
+TEST_F(ExecutorTest, AProfileJoinsEightProcesses) {
+    const protocol::ProfileReply profile = make("").profile();
+    const protocol::ProfileRow& a = profile.arms.at("A").at(0);
+    const protocol::ProfileRow& b = profile.arms.at("B").at(0);
+    EXPECT_EQ(a.variant, "reference");
+    EXPECT_EQ(b.variant, "avx2");
+    EXPECT_EQ(a.process_ns, std::vector<double>(8, 1000));
+    EXPECT_EQ(b.process_ns, std::vector<double>(8, 900));
+    EXPECT_EQ(profile.launches_per_token.at("A"), 10);
+    EXPECT_EQ(profile.barrier_ns_per_token.at("B"), 90);
+}
+
+TEST_F(ExecutorTest, AProfileThatFailsIsSaid) {
+    for (const char* behaviour : {"crash", "wrong-nonce", "unknown", "half", "refuse"}) {
+        EXPECT_THROW(make(behaviour).profile(), CandidateFailed) << behaviour;
+    }
+    const protocol::ProfileReply profile = make("one-arm").profile();
+    EXPECT_FALSE(op_times(profile).at(0).change) << "compared with an arm that said nothing";
 }
 
 TEST_F(ExecutorTest, EndingsAreToldApart) {

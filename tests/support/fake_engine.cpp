@@ -48,6 +48,18 @@ json duet_reply(const json& request, const json& opened) {
     return reply;
 }
 
+json profile_reply(const json& request, const json& opened) {
+    ProfileReply reply;
+    reply.nonce = request["nonce"];
+    for (const auto& [name, arm] : opened["arms"].items()) {
+        const std::string variant = arm["kernels"]["q4_0_matvec"];
+        reply.arms[name] = {{"q4_0_matvec", variant, 7, variant == "avx2" ? 900.0 : 1000.0, 5}};
+        reply.launches_per_token[name] = variant == "avx2" ? 9 : 10;
+        reply.barrier_ns_per_token[name] = variant == "avx2" ? 90 : 100;
+    }
+    return reply;
+}
+
 void misbehave(const std::string& how) {
     if (how == "crash") std::raise(SIGSEGV);
     if (how == "abort") std::exit(3);
@@ -134,6 +146,11 @@ int main(int argc, char** argv) {
             reply.positions = 32;
             reply.top1_agree = 1;
             std::cout << json(reply) << std::endl;
+        } else if (verb == "profile") {
+            misbehave(how);
+            json reply = profile_reply(request, opened);
+            if (how == "one-arm") reply["arms"].erase("A");
+            std::cout << bad_reply(how, reply) << std::endl;
         } else if (verb == "duet") {
             misbehave(how);
             std::cout << bad_reply(how, duet_reply(request, opened)) << std::endl;

@@ -1,38 +1,32 @@
-// Where the time goes: each op in A and in B. Ops that did the same work in about the same time are
-// folded, so that what the change moved stands alone.
+// Where the time goes: each op in A and in B. Ops that did the same work and whose interval holds
+// zero are folded, so that what the change moved stands alone.
 import { h } from '../dom.js';
-import { percent } from '../format.js';
+import { ARROWS, direction, interval, percent } from '../format.js';
 import { folded, section, table } from '../parts.js';
 
-const SMALL = 0.02; // a change of an op's time below this is not worth a row
+const SMALL = 0.02; // without an interval, a change below this is not worth a row
 
 function join(profile) {
   const rows = new Map();
   for (const arm of ['A', 'B']) {
     for (const row of profile.arms?.[arm] ?? []) {
-      if (!rows.has(row.op)) rows.set(row.op, { op: row.op });
-      const kept = rows.get(row.op)[arm];
-      // Several variants of one op in one arm (shapes that differ): their times add up.
-      rows.get(row.op)[arm] = kept
-        ? {
-            ...row,
-            variant: `${kept.variant}, ${row.variant}`,
-            ns_per_token: kept.ns_per_token + row.ns_per_token,
-            calls_per_token: kept.calls_per_token + row.calls_per_token,
-            bytes_per_token: kept.bytes_per_token + row.bytes_per_token,
-          }
-        : { ...row };
+      if (!rows.has(row.op)) rows.set(row.op, { op: row.op, ...profile.changes?.[row.op] });
+      rows.get(row.op)[arm] = row;
     }
   }
   const time = (row) => Math.max(row.A?.ns_per_token ?? 0, row.B?.ns_per_token ?? 0);
   return [...rows.values()].sort((x, y) => time(y) - time(x));
 }
 
+const bounded = (row) => row.interval && row.interval[0] !== null;
+
+// Of a time, less is better. A number without an interval is neither.
+const way = (row) =>
+  bounded(row) ? direction(-row.change, [-row.interval[1], -row.interval[0]]) : 'none';
+
 const changed = (row) =>
   row.A?.variant !== row.B?.variant ||
-  !row.A ||
-  !row.B ||
-  Math.abs(row.B.ns_per_token / row.A.ns_per_token - 1) >= SMALL;
+  (bounded(row) ? way(row) !== 'undecided' : Math.abs(row.change) >= SMALL);
 
 function sum(profile, arm) {
   return (profile.arms?.[arm] ?? []).reduce((total, row) => total + row.ns_per_token, 0);
@@ -82,12 +76,12 @@ export function profileSection(data, { count, nanoseconds }) {
   };
   const change = (row) => {
     if (!row.A || !row.B) return row.A ? 'only A' : 'only B';
-    const ratio = row.A.ns_per_token / row.B.ns_per_token - 1;
-    const way = Math.abs(ratio) < SMALL ? 'undecided' : ratio > 0 ? 'better' : 'worse';
     return h(
       'span',
-      { class: `effect ${way}` },
-      `${way === 'better' ? '▲' : way === 'worse' ? '▼' : '~'} ${percent(ratio, 1)}`,
+      { class: `effect ${way(row)}` },
+      h('strong', null, `${ARROWS[way(row)]} ${percent(row.change, 1)}`.trim()),
+      ' ',
+      h('span', { class: 'interval' }, interval(row.interval, 1)),
     );
   };
   const variants = (row) =>
@@ -102,7 +96,7 @@ export function profileSection(data, { count, nanoseconds }) {
         { head: 'A per token', number: true, cell: (row) => nanoseconds(row.A?.ns_per_token) },
         { head: 'B per token', number: true, cell: (row) => nanoseconds(row.B?.ns_per_token) },
         { head: '', cell: meter },
-        { head: 'B against A', number: true, cell: change },
+        { head: 'Time, B against A', number: true, cell: change },
         {
           head: 'Calls',
           number: true,
@@ -125,9 +119,12 @@ export function profileSection(data, { count, nanoseconds }) {
       'p',
       { class: 'dim small' },
       `Sum of ops per token: A ${nanoseconds(sum(profile, 'A'))}, B ${nanoseconds(sum(profile, 'B'))}. ` +
-        `One profiled run of each arm; the verdict rests on the pairs.`,
+        (profile.processes > 1
+          ? `Medians of ${profile.processes} processes in which the arms took turns; changes with 99 % intervals. `
+          : 'One profiled run of each arm: a change has no interval. ') +
+        'Taken apart from the pairs, on which the verdict rests.',
     ),
     loud.length ? draw(loud) : null,
-    calm.length ? folded(`${calm.length} ops that did not change`, draw(calm)) : null,
+    calm.length ? folded(`${calm.length} ops without a change to show`, draw(calm)) : null,
   );
 }

@@ -118,6 +118,8 @@ const cases = {
       assert.equal(await page.getByRole('heading', { name: title, exact: true }).count(), 1, title);
     }
     assert.match(await page.locator('main').innerText(), /Launches per token/);
+    const times = await page.getByRole('region', { name: 'Time per op' }).allTextContents();
+    assert.match(times.join(' '), /[−+][\d.]+\u202f% \[[−+±]/); // a change travels with its interval
     for (const image of await page.locator('.evidence .figure img').all()) {
       await image.scrollIntoViewIfNeeded();
       await page.waitForFunction((node) => node.complete, await image.elementHandle());
