@@ -58,6 +58,11 @@ Panel profile_plot(const ProfilePlot& plot) {
         panel.height = 48;
         return panel;
     }
+    const bool intervals =
+        std::any_of(bars.begin(), bars.end(), [](const auto& bar) { return bar.low.has_value(); });
+    add_text(body, kWidth - 14, 12,
+             intervals ? "change, 99 % interval" : "change, one run of each: no interval", "s m",
+             Anchor::end);
     const Scale scale{0, most, kLeft, kRight};
     double y = kTop;
     for (const ProfileBar& bar : bars) {

@@ -244,7 +244,11 @@ std::string meaning(const Record& record) {
 std::string earlier(const Record& record) {
     std::string out = "## Earlier attempts\n\n";
     if (record.earlier.empty()) {
-        return out + "None at this question.\n\n";
+        if (record.rerun == 0) return out + "None at this question.\n\n";
+        return out + fmt::format(
+                         "None that counts: this is run {} of the same file, and a run that was "
+                         "accepted is repeated by the next, not continued.\n\n",
+                         record.rerun + 1);
     }
     constexpr std::size_t kMostListed = 20;  // the newest; more than that nobody reads
     const std::size_t unlisted =

@@ -217,6 +217,14 @@ TEST(EntryRender, PathsAreDatedAndPlain) {
     EXPECT_THROW(render(running_record()), Error);
 }
 
+TEST(EntryRender, ARepetitionSaysThatItIsOne) {
+    Record record = accepted_record();
+    record.earlier.clear();
+    EXPECT_NE(render(record).find("None at this question."), std::string::npos);
+    record.rerun = 1;
+    EXPECT_NE(render(record).find("this is run 2 of the same file"), std::string::npos);
+}
+
 // With several processes an op's change has an interval; a record from before keeps its words.
 TEST(EntryRender, TheProfileSaysHowSureItIs) {
     Record record = accepted_record();
