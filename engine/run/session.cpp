@@ -97,8 +97,8 @@ ProfileReply profile_arms(Session& session, const ProfileRequest& request) {
         reply.read_gb_per_s = read_bytes_per_s(session.a().pool, memory.bytes(), 3) / 1e9;
         session.a().pool.park();
     }
-    const auto profiles = profile_in_turns(session.a(), session.b(), tokens,
-                                           request.prompt_tokens, request.depth);
+    const auto profiles =
+        profile_in_turns(session.a(), session.b(), tokens, request.prompt_tokens, request.depth);
     for (const auto& [name, profile] : {std::pair{"A", &profiles[0]}, {"B", &profiles[1]}}) {
         reply.arms[name] = profile->rows;
         reply.launches_per_token[name] = profile->launches_per_token;
