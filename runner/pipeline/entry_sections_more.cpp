@@ -246,8 +246,9 @@ std::string earlier(const Record& record) {
     if (record.earlier.empty()) {
         if (record.rerun == 0) return out + "None at this question.\n\n";
         return out + fmt::format(
-                         "None that counts: this is run {} of the same file, and a run that was "
-                         "accepted is repeated by the next, not continued.\n\n",
+                         "None that counts: this is run {} of the same file, but runs that were "
+                         "accepted, or that had another machine, engine or model, are not "
+                         "carried on.\n\n",
                          record.rerun + 1);
     }
     constexpr std::size_t kMostListed = 20;  // the newest; more than that nobody reads
