@@ -84,6 +84,12 @@ std::vector<std::int32_t> forced_tokens(const GgufFile& file, const std::string&
     return tokens;
 }
 
+double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    const std::size_t n = values.size();
+    return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
 std::int64_t resident_bytes_of(const Arm& arm) {
     return arm.weights.placed_bytes + arm.cache.bytes() + state_bytes(arm.state);
 }

@@ -48,4 +48,7 @@ std::vector<std::int32_t> forced_tokens(const GgufFile& file, const std::string&
 // Memory that the arm accounts for: the weights it reads (shared or not), its cache and state.
 std::int64_t resident_bytes_of(const Arm& arm);
 
+// Of latencies, of which there must be one.
+double median(std::vector<double> values);
+
 }  // namespace steady

@@ -70,12 +70,6 @@ void take_round(Arm& arm, double n, OpTimes& times) {
     });
 }
 
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    const std::size_t n = values.size();
-    return (values[(n - 1) / 2] + values[n / 2]) / 2;
-}
-
 // Puts the prompt and the positions repeated behind it into the cache, uncounted.
 void fill_cache(Arm& arm, std::span<const std::int32_t> prompt, std::int64_t depth) {
     feed(arm, prompt);

@@ -21,12 +21,6 @@ constexpr std::int64_t kWarmUpTokens = 4;
 constexpr std::int64_t kReadBytes = std::int64_t{1} << 30;  // of weights, or of a buffer as large
 constexpr int kReadPasses = 3;
 
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    const std::size_t n = values.size();
-    return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
-
 // Token ids that visit the vocabulary in a fixed, scattered order.
 std::vector<std::int32_t> scattered_tokens(std::int64_t n, std::int64_t n_vocab) {
     std::vector<std::int32_t> tokens;

@@ -178,18 +178,25 @@ const protocol::OpenReply& EngineExecutor::applied() {
     return *applied_;
 }
 
+// Asks one process that holds both arms, opened in the order that the seed decides.
+template <class Request, class Reply>
+Reply EngineExecutor::ask_once(const char* verb, std::uint64_t layout_seed) const {
+    auto session = start();
+    const auto [first, second] =
+        opens_first(layout_seed) == 'B' ? std::pair{"B", "A"} : std::pair{"A", "B"};
+    session.ask("open", open_request(first, second, 0, layout_seed), options_.timeout_s);
+    Request request;
+    request.text = options_.workload_text;
+    request.prompt_tokens = options_.prompt_tokens;
+    request.depth = options_.depth;
+    auto reply = read_reply<Reply>(session.ask(verb, request, options_.timeout_s), verb);
+    session.quit();
+    return reply;
+}
+
 protocol::CorrectnessReply EngineExecutor::correctness() {
     try {
-        auto session = start();
-        session.ask("open", open_request("A", "B", 0, 0), options_.timeout_s);
-        protocol::CorrectnessRequest request;
-        request.text = options_.workload_text;
-        request.prompt_tokens = options_.prompt_tokens;
-        request.depth = options_.depth;
-        auto reply = read_reply<protocol::CorrectnessReply>(
-            session.ask("correctness", request, options_.timeout_s), "correctness");
-        session.quit();
-        return reply;
+        return ask_once<protocol::CorrectnessRequest, protocol::CorrectnessReply>("correctness", 0);
     } catch (const SessionFailure& failure) {
         if (failure.outcome == "cancelled") throw Error{"cancelled", kExitInterrupted};
         throw CandidateFailed(failure.what());
@@ -198,33 +205,21 @@ protocol::CorrectnessReply EngineExecutor::correctness() {
     }
 }
 
-protocol::ProfileReply EngineExecutor::profile_process(bool b_opens,
-                                                       std::uint64_t layout_seed) const {
-    auto session = start();
-    const auto [first, second] = b_opens ? std::pair{"B", "A"} : std::pair{"A", "B"};
-    session.ask("open", open_request(first, second, 0, layout_seed), options_.timeout_s);
-    protocol::ProfileRequest request;
-    request.text = options_.workload_text;
-    request.prompt_tokens = options_.prompt_tokens;
-    request.depth = options_.depth;
-    auto reply = read_reply<protocol::ProfileReply>(
-        session.ask("profile", request, options_.timeout_s), "profile");
-    session.quit();
-    if (b_opens) {
-        std::swap(reply.arms["A"], reply.arms["B"]);
-        std::swap(reply.launches_per_token["A"], reply.launches_per_token["B"]);
-        std::swap(reply.barrier_ns_per_token["A"], reply.barrier_ns_per_token["B"]);
-    }
-    return reply;
-}
-
 // Where arms, caches and weights happen to lie is worth 5 to 30 % of a small op's time and stays as
 // it is for a process's life (measured, A against A), so it takes several to tell an op's change.
 protocol::ProfileReply EngineExecutor::profile() {
     try {
         std::vector<protocol::ProfileReply> processes;
         for (int i = 0; i < kProfileProcesses; ++i) {
-            processes.push_back(profile_process(i % 2 == 1, static_cast<std::uint64_t>(i)));
+            const auto seed = static_cast<std::uint64_t>(i);
+            auto reply =
+                ask_once<protocol::ProfileRequest, protocol::ProfileReply>("profile", seed);
+            if (opens_first(seed) == 'B') {
+                std::swap(reply.arms["A"], reply.arms["B"]);
+                std::swap(reply.launches_per_token["A"], reply.launches_per_token["B"]);
+                std::swap(reply.barrier_ns_per_token["A"], reply.barrier_ns_per_token["B"]);
+            }
+            processes.push_back(std::move(reply));
         }
         return joined_profiles(processes);
     } catch (const SessionFailure& failure) {

@@ -48,7 +48,8 @@ private:
     protocol::DuetReply duet(const MeasureRequest& request, const std::string& a,
                              const std::string& b) const;
     bool worth_another_try(const Pair& pair) const;
-    protocol::ProfileReply profile_process(bool b_opens, std::uint64_t layout_seed) const;
+    template <class Request, class Reply>
+    Reply ask_once(const char* verb, std::uint64_t layout_seed) const;
     void measure_duet(const MeasureRequest& request, Pair& pair);
     void measure_processes(const MeasureRequest& request, Pair& pair);
     void measure_micro(const MeasureRequest& request, Pair& pair);

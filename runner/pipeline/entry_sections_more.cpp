@@ -135,7 +135,7 @@ std::string profile(const Record& record) {
     Rows rows = {{"op", "variant", "calls per token", "A per token", "B per token", "time",
                   "A GB/s", "B GB/s"}};
     for (const OpTime& time : op_times(reply)) {
-        const auto& [a, b] = std::tie(time.a, time.b);
+        const protocol::ProfileRow &a = time.a, &b = time.b;
         const std::string variant =
             a.variant == b.variant || b.variant.empty() ? markdown_code(a.variant)
             : a.variant.empty()                         ? markdown_code(b.variant)

@@ -31,14 +31,16 @@ void compare(OpTime& time) {
     time.interval = {std::expm1(shift.lower), std::expm1(shift.upper)};
 }
 
+// One per process, so that place i of both arms is the same process; 0 where the op was not called.
 std::vector<double> times_of(const std::vector<protocol::ProfileReply>& processes,
                              const std::string& arm, const std::string& op) {
     std::vector<double> times;
     for (const protocol::ProfileReply& process : processes) {
+        double& time = times.emplace_back(0);
         const auto rows = process.arms.find(arm);
         if (rows == process.arms.end()) continue;
         for (const protocol::ProfileRow& row : rows->second) {
-            if (row.op == op) times.push_back(row.ns_per_token);
+            if (row.op == op) time = row.ns_per_token;
         }
     }
     return times;

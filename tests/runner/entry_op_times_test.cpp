@@ -105,10 +105,14 @@ TEST(OpTimes, ProcessesAreJoinedByTheirMedians) {
     EXPECT_EQ(joined.barrier_ns_per_token.at("B"), 22);
     EXPECT_EQ(joined.read_gb_per_s, 2);
     EXPECT_EQ(profile_processes(joined), 3u);
-    // An op that one process lacks has no pairs, hence no interval; nothing is made up.
-    processes[1].arms.erase("B");
+    // An op that A lacks in one process and B in another keeps its places, and has no interval.
+    for (int i = 0; i < 7; ++i) processes.push_back(processes[0]);
+    processes[1].arms.erase("A");
+    processes[2].arms.erase("B");
     const OpTime time = op_times(joined_profiles(processes)).at(0);
-    EXPECT_NEAR(*time.change, 1.5, 1e-9);
+    EXPECT_EQ(time.a.process_ns[1], 0);
+    EXPECT_EQ(time.b.process_ns[2], 0);
+    EXPECT_DOUBLE_EQ(*time.change, 1);
     EXPECT_FALSE(time.interval.low);
 }
 
