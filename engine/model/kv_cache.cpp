@@ -9,20 +9,24 @@
 
 #include "engine/model/weight_store.h"
 #include "kernels/mla_attention_i16/op.h"
+#include "kernels/mla_attention_i8x2/op.h"
 #include "kernels/mla_attention_q8/op.h"
 
 namespace steady {
 namespace {
 
-static_assert(mla_q8::kGroup == mla_i16::kGroup);
+static_assert(mla_q8::kGroup == mla_i16::kGroup && mla_i8x2::kGroup == mla_i16::kGroup);
 
 std::int64_t value_bytes(CacheForm form, Type type) {
     if (form == CacheForm::bytes) return 1;
-    return form == CacheForm::i16 ? 2 : block_bytes(type);
+    return form == CacheForm::i16 || form == CacheForm::i8x2 ? 2 : block_bytes(type);
 }
 
 // Integers have their scales besides.
-std::int64_t bytes_of_row(CacheForm form, Type type, std::int64_t width) {
+std::int64_t bytes_of_row(CacheForm form, Type type, std::int64_t width, std::int64_t kv_rank) {
+    if (form == CacheForm::i8x2) {
+        return mla_i8x2::group_bytes(kv_rank, width - kv_rank) / mla_i8x2::kGroup;
+    }
     if (form == CacheForm::bytes) return mla_q8::group_bytes(width) / mla_q8::kGroup;
     if (form == CacheForm::i16) return mla_i16::group_bytes(width) / mla_i16::kGroup;
     return row_bytes(type, width);
@@ -39,7 +43,8 @@ KvCache::KvCache(const Config& config, std::int64_t context, CacheForm form, Typ
     const std::int64_t group = keeps_values(form) ? 1 : mla_i16::kGroup;
     width_ = full ? config.n_value + config.head_size() : config.latent_size();
     n_heads_ = full ? config.n_heads : 1;
-    row_bytes_ = bytes_of_row(form, type, width_);
+    kv_rank_ = config.kv_rank;
+    row_bytes_ = bytes_of_row(form, type, width_, kv_rank_);
     region_ = (context + group - 1) / group * group * row_bytes_;
     bytes_ = config.n_blocks * n_heads_ * region_;
     const std::int64_t available = available_memory_bytes();
@@ -64,6 +69,9 @@ KvCache::KvCache(const Config& config, std::int64_t context, CacheForm form, Typ
 void KvCache::copy(std::byte* region, std::int64_t from, std::int64_t to) const {
     if (form_ == CacheForm::bytes) return mla_q8::copy(region, from, to, width_);
     if (form_ == CacheForm::i16) return mla_i16::copy(region, from, to, width_);
+    if (form_ == CacheForm::i8x2) {
+        return mla_i8x2::copy(region, from, to, kv_rank_, width_ - kv_rank_);
+    }
     std::memcpy(region + to * row_bytes_, region + from * row_bytes_,
                 static_cast<std::size_t>(row_bytes_));
 }

@@ -15,6 +15,7 @@ enum class CacheForm {
     full,   // [n_blocks][heads][context][n_value + head_size] of them, value first, then key
     bytes,  // [n_blocks][groups of positions] as op mla_attention_q8 keeps them
     i16,    // [n_blocks][groups of positions] as op mla_attention_i16 keeps them
+    i8x2,   // [n_blocks][groups of positions] as op mla_attention_i8x2 keeps them
 };
 // Whether a form keeps what it is given but for its type's own rounding.
 inline bool keeps_values(CacheForm form) {
@@ -54,7 +55,7 @@ private:
     std::byte* data_ = nullptr;
     CacheForm form_ = CacheForm::rows;
     Type type_ = Type::f32;
-    std::int64_t context_ = 0, width_ = 0, row_bytes_ = 0, n_heads_ = 1;
+    std::int64_t context_ = 0, width_ = 0, kv_rank_ = 0, row_bytes_ = 0, n_heads_ = 1;
     std::int64_t region_ = 0;  // bytes of a block, or of a head of the full form
     std::int64_t bytes_ = 0;
 };

@@ -50,7 +50,7 @@ struct NormAlternative {
 
 // fused, joined, indexed, indexed_gate_up, unfused
 std::span<const MoeAlternative> moe_alternatives();
-// absorbed, absorbed_i16, folded, spans, heads, heads_q8, materialised
+// absorbed, absorbed_i16, folded, spans, spans_i8x2, heads, heads_q8, materialised
 std::span<const MlaAlternative> mla_alternatives();
 // apart, quantising
 std::span<const NormAlternative> norm_alternatives();

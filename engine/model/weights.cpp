@@ -343,6 +343,7 @@ void note_other_ops(UsedShapes& shapes, const Config& c, const ModelTraits& trai
     std::get<Uses<Add>>(shapes).shapes = {{c.dim}};
     std::get<Uses<MlaAttention>>(shapes).shapes = {{c.n_heads, c.kv_rank, c.n_rot, 512}};
     std::get<Uses<MlaAttentionI16>>(shapes).shapes = {{c.n_heads, c.kv_rank, c.n_rot, 512}};
+    std::get<Uses<MlaAttentionI8x2>>(shapes).shapes = {{c.n_heads, c.kv_rank, c.n_rot, 512}};
     const MlaQ8Shape bytes{c.n_heads, c.kv_rank, c.n_rot, 512};
     if (bytes.problem().empty()) std::get<Uses<MlaAttentionQ8>>(shapes).shapes = {bytes};
     if (!traits.has_experts) return;

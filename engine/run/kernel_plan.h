@@ -16,6 +16,7 @@
 #include "kernels/f32_matvec/op.h"
 #include "kernels/mla_attention/op.h"
 #include "kernels/mla_attention_i16/op.h"
+#include "kernels/mla_attention_i8x2/op.h"
 #include "kernels/mla_attention_q8/op.h"
 #include "kernels/moe_router/op.h"
 #include "kernels/other_matvec/op.h"
@@ -45,16 +46,17 @@ struct OpList {
 };
 
 // Every op that the forward calls.
-using EngineOps = OpList<Q4_0Matvec, Q5_KMatvec, Q6_KMatvec, Q8_0Matvec, F32Matvec, OtherMatvec,
-                         Q4_0Matmul, Q5_KMatmul, Q6_KMatmul, Q8_0Matmul, Q4_0Experts, QuantizeQ8,
-                         QuantizeQ16, DequantizeRow, RmsNorm, RmsNormQ8, Rope, Swiglu, Add,
-                         MlaAttention, MlaAttentionQ8, MlaAttentionI16, MoeRouter>;
+using EngineOps =
+    OpList<Q4_0Matvec, Q5_KMatvec, Q6_KMatvec, Q8_0Matvec, F32Matvec, OtherMatvec, Q4_0Matmul,
+           Q5_KMatmul, Q6_KMatmul, Q8_0Matmul, Q4_0Experts, QuantizeQ8, QuantizeQ16, DequantizeRow,
+           RmsNorm, RmsNormQ8, Rope, Swiglu, Add, MlaAttention, MlaAttentionQ8, MlaAttentionI16,
+           MlaAttentionI8x2, MoeRouter>;
 
 // Whether what an op counts as weights is the KV cache.
 template <class Op>
 constexpr bool kReadsCache =
     std::is_same_v<Op, MlaAttention> || std::is_same_v<Op, MlaAttentionQ8> ||
-    std::is_same_v<Op, MlaAttentionI16>;
+    std::is_same_v<Op, MlaAttentionI16> || std::is_same_v<Op, MlaAttentionI8x2>;
 
 // Tokens of a prompt that one pass takes unless told otherwise.
 constexpr std::int64_t kDefaultBatch = 64;

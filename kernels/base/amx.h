@@ -11,20 +11,23 @@ constexpr std::int64_t kRows = 16;
 constexpr std::int64_t kRowBytes = 64;
 using Tile = std::byte[kRows][kRowBytes];
 
-// While it lives, this thread has tiles 0 … 3 for sums, 4 and 5 for left factors, 6 and 7 for right
-// ones. A product sums over `depth` bytes of the left factor's rows, at most kRowBytes.
+// While it lives, this thread has eight tiles: from 0 on for sums, then kLefts for left factors and
+// kRights for right ones. Sums and left factors have n_rows rows; a product sums over `depth` bytes
+// of the left factor's rows, at most kRowBytes.
+template <int kLefts, int kRights>
 class Tiles {
 public:
-    explicit Tiles(int depth = kRowBytes) {
+    explicit Tiles(std::int64_t depth = kRowBytes, std::int64_t n_rows = kRows) {
         struct alignas(64) {
             std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
             std::uint16_t row_bytes[16] = {};
             std::uint8_t rows[16] = {};
         } shape;
         for (int i = 0; i < 8; ++i) {
-            const bool left = i == 4 || i == 5;
+            const bool right = i >= 8 - kRights;
+            const bool left = !right && i >= 8 - kRights - kLefts;
             shape.row_bytes[i] = static_cast<std::uint16_t>(left ? depth : kRowBytes);
-            shape.rows[i] = static_cast<std::uint8_t>(i < 6 ? kRows : depth / 4);
+            shape.rows[i] = static_cast<std::uint8_t>(right ? depth / 4 : n_rows);
         }
         asm volatile("ldtilecfg %0" ::"m"(shape));
     }

@@ -336,7 +336,7 @@ void attend_together(const MlaAttentionI16::Args& args, std::int64_t first, std:
 
 // As many passes as needed, of about the same number of heads.
 void run(const MlaAttentionI16::Args& args, Range range) noexcept {
-    const amx::Tiles tiles;
+    const amx::Tiles<2, 2> tiles;
     const std::int64_t n_heads = range.end - range.begin;
     const std::int64_t passes = (n_heads + kHeads - 1) / kHeads;
     for (std::int64_t i = 0; i < passes; ++i) {

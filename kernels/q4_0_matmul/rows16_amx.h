@@ -106,7 +106,7 @@ void multiply(const Vectors& vectors, std::int64_t r) {
 
 template <class Few>
 void run_amx(const MatmulArgs& args, Range range) noexcept {
-    const amx::Tiles tiles(32);
+    const amx::Tiles<2, 2> tiles(32);
     for (std::int64_t r = range.begin; r < range.end; r += matmul_rows16::kRows) {
         const std::int64_t group = r / args.shape.rows;
         const std::int64_t end = args.first[group + 1];

@@ -1,7 +1,8 @@
 // As mla_absorbed, but deep in a text the positions are cut into spans, and threads share the spans
 // where they shared the heads: each thread takes its own part of the cache from memory instead of
 // all of it, and the spans' outputs are joined at the end. How many spans there are depends on the
-// position alone, so that the number of threads changes no bit.
+// position alone, so that the number of threads changes no bit. The cache keeps values, or two
+// bytes of each.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -12,23 +13,37 @@
 namespace steady {
 namespace {
 
-constexpr std::int64_t kSpanPositions =
-    512;                                // below twice of it there is one span: nothing to join
+// Positions of the shortest span: below twice of it there is one, and nothing to join. Tiles take
+// the cache faster, and begin each span without what they fetch ahead.
+template <class Op>
+constexpr std::int64_t kSpanPositions = std::is_same_v<Op, MlaAttentionI8x2> ? 1024 : 512;
 constexpr std::int64_t kSpanUnit = 32;  // positions that the kernels take together
 
+// Bytes before a position in the cache.
+std::int64_t bytes_before(const MlaAttentionShape& shape, std::int64_t position) {
+    return position * row_bytes(shape.cache, shape.kv_rank + shape.n_rot);
+}
+static_assert(kSpanUnit % mla_i8x2::kGroup == 0);
+std::int64_t bytes_before(const MlaI8x2Shape& shape, std::int64_t position) {
+    return mla_i8x2::cache_bytes(shape.kv_rank, shape.n_rot, position);
+}
+
+template <class Op>
 struct Spans {
     const Arm* arm = nullptr;
-    MlaAttention::Args all{};  // the attention over all positions
-    std::int64_t n = 1;        // spans
-    std::int64_t length = 0;   // positions of each but the last
-    float* out = nullptr;      // [n][heads][kv_rank]
-    float* sums = nullptr;     // [n][heads][2]
+    typename Op::Args all{};  // the attention over all positions
+    std::int64_t n = 1;       // spans
+    std::int64_t length = 0;  // positions of each but the last
+    float* out = nullptr;     // [n][heads][kv_rank]
+    float* sums = nullptr;    // [n][heads][2]
 };
 
-Spans cut_positions(Arm& arm, const MlaAttention::Args& all) {
+template <class Op>
+Spans<Op> cut_positions(Arm& arm, const typename Op::Args& all) {
     const std::int64_t positions = all.shape.n_positions;
-    Spans spans{.arm = &arm, .all = all};
-    const std::int64_t wanted = std::clamp(positions / kSpanPositions, std::int64_t{1}, kMostSpans);
+    Spans<Op> spans{.arm = &arm, .all = all};
+    const std::int64_t wanted =
+        std::clamp(positions / kSpanPositions<Op>, std::int64_t{1}, kMostSpans);
     spans.length = (positions + wanted * kSpanUnit - 1) / (wanted * kSpanUnit) * kSpanUnit;
     spans.n = (positions + spans.length - 1) / spans.length;
     spans.out = arm.state.span_out.data();
@@ -37,12 +52,13 @@ Spans cut_positions(Arm& arm, const MlaAttention::Args& all) {
 }
 
 // The attention over one span, with scratch of its own.
-MlaAttention::Args span_args(const Spans& spans, std::int64_t span) {
-    MlaAttention::Args args = spans.all;
+template <class Op>
+typename Op::Args span_args(const Spans<Op>& spans, std::int64_t span) {
+    typename Op::Args args = spans.all;
     const std::int64_t n_heads = args.shape.n_heads;
     const std::int64_t begin = span * spans.length;
     args.shape.n_positions = std::min(spans.length, args.shape.n_positions - begin);
-    args.cache += begin * row_bytes(args.shape.cache, args.shape.kv_rank + args.shape.n_rot);
+    args.cache += bytes_before(args.shape, begin);
     args.scratch += n_heads * begin;
     args.out = spans.out + span * n_heads * args.shape.kv_rank;
     args.sums = spans.sums + span * n_heads * 2;
@@ -50,23 +66,24 @@ MlaAttention::Args span_args(const Spans& spans, std::int64_t span) {
 }
 
 // Row r is head r % heads of span r / heads.
+template <class Op>
 void run_spans(const void* self, Range rows) noexcept {
-    const Spans& spans = *static_cast<const Spans*>(self);
+    const Spans<Op>& spans = *static_cast<const Spans<Op>*>(self);
     const std::int64_t n_heads = spans.all.shape.n_heads;
     for (std::int64_t r = rows.begin; r < rows.end;) {
         const std::int64_t span = r / n_heads;
         const std::int64_t end = std::min(rows.end, (span + 1) * n_heads);
-        const MlaAttention::Args args = span_args(spans, span);
-        spans.arm->plan.variant<MlaAttention>().run(args,
-                                                    {r - span * n_heads, end - span * n_heads, 0});
+        spans.arm->plan.template variant<Op>().run(span_args(spans, span),
+                                                   {r - span * n_heads, end - span * n_heads, 0});
         r = end;
     }
 }
 
 // A head's outputs: the spans' weighted by their part of Σ e^score.
+template <class Op>
 void join_spans(const void* self, Range heads) noexcept {
-    const Spans& spans = *static_cast<const Spans*>(self);
-    const MlaAttentionShape& shape = spans.all.shape;
+    const Spans<Op>& spans = *static_cast<const Spans<Op>*>(self);
+    const typename Op::Shape& shape = spans.all.shape;
     for (std::int64_t h = heads.begin; h < heads.end; ++h) {
         const auto sums_of = [&](std::int64_t i) {
             return spans.sums + 2 * (i * shape.n_heads + h);
@@ -90,6 +107,22 @@ void join_spans(const void* self, Range heads) noexcept {
     }
 }
 
+template <class Op>
+void attend_spans(Arm& arm, const typename Op::Args& all) {
+    const Spans<Op> spans = cut_positions<Op>(arm, all);
+    if (spans.n == 1) return launch<Op>(arm, all);
+    const std::int64_t begin = arm.timed ? now_ns() : 0;
+    const std::int64_t n_heads = all.shape.n_heads;
+    // Heads of a span stay together, or in two halves where threads outnumber spans.
+    const std::int64_t own = arm.plan.variant<Op>().granule;
+    const std::int64_t granule = ((n_heads + 1) / 2 + own - 1) / own * own;
+    const Job attend{run_spans<Op>, &spans, spans.n * n_heads, granule, 0};
+    const Job join{join_spans<Op>, &spans, n_heads, 1, 0};
+    const std::array stages{Stage{&attend, 1}, Stage{&join, 1}};
+    arm.pool.launch(stages);
+    count<Op>(arm, all, arm.timed ? now_ns() - begin : 0);
+}
+
 }  // namespace
 
 void mla_spans(Arm& arm, const Block& b, std::int64_t index, std::int64_t first) {
@@ -97,20 +130,28 @@ void mla_spans(Arm& arm, const Block& b, std::int64_t index, std::int64_t first)
     absorb_query(arm, b, index);
     join_query(arm, index, arm.config.head_size(), arm.config.n_nope);
     for (std::int64_t t = 0; t < arm.state.n; ++t) {
-        const MlaAttention::Args all = attention_args(arm, index, first, t);
-        const Spans spans = cut_positions(arm, all);
-        if (spans.n == 1) {
-            launch<MlaAttention>(arm, all);
-            continue;
-        }
-        const std::int64_t begin = arm.timed ? now_ns() : 0;
-        const std::int64_t n_heads = all.shape.n_heads;
-        const std::int64_t granule = arm.plan.variant<MlaAttention>().granule;
-        const Job attend{run_spans, &spans, spans.n * n_heads, granule, 0};
-        const Job join{join_spans, &spans, n_heads, 1, 0};
-        const std::array stages{Stage{&attend, 1}, Stage{&join, 1}};
-        arm.pool.launch(stages);
-        count<MlaAttention>(arm, all, arm.timed ? now_ns() - begin : 0);
+        attend_spans<MlaAttention>(arm, attention_args(arm, index, first, t));
+    }
+    project_attended(arm, b, index);
+}
+
+void mla_spans_i8x2(Arm& arm, const Block& b, std::int64_t index, std::int64_t first) {
+    State& s = arm.state;
+    const Config& c = arm.config;
+    std::byte* cache = arm.cache.groups(index);
+    for (std::int64_t t = 0; t < s.n; ++t) {
+        mla_i8x2::store(cache, first + t, s.kv.data() + t * c.latent_size(), c.kv_rank, c.n_rot);
+    }
+    absorb_query(arm, b, index);
+    join_query(arm, index, c.head_size(), c.n_nope);
+    for (std::int64_t t = 0; t < s.n; ++t) {
+        attend_spans<MlaAttentionI8x2>(arm,
+                                       {.shape = {c.n_heads, c.kv_rank, c.n_rot, first + t + 1},
+                                        .q = s.q_latent.data() + t * c.n_heads * c.latent_size(),
+                                        .cache = cache,
+                                        .scale = c.attention_scale,
+                                        .scratch = s.scores.data(),
+                                        .out = s.attended.f32.data() + t * c.n_heads * c.kv_rank});
     }
     project_attended(arm, b, index);
 }

@@ -19,6 +19,7 @@ constexpr MlaAlternative kMla[] = {{"absorbed", mla_absorbed, CacheForm::rows, t
                                    {"absorbed_i16", mla_absorbed_i16, CacheForm::i16, true},
                                    {"folded", mla_folded, CacheForm::rows, true, true},
                                    {"spans", mla_spans, CacheForm::rows, true},
+                                   {"spans_i8x2", mla_spans_i8x2, CacheForm::i8x2, true},
                                    {"heads", mla_heads, CacheForm::rows, false},
                                    {"heads_q8", mla_heads_q8, CacheForm::bytes, false},
                                    {"materialised", mla_materialised, CacheForm::full, true}};

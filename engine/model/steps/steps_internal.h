@@ -13,6 +13,7 @@ void mla_absorbed_i16(Arm& arm, const Block& b, std::int64_t index, std::int64_t
 void mla_folded(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
 void mla_materialised(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
 void mla_spans(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
+void mla_spans_i8x2(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
 void mla_heads(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
 void mla_heads_q8(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
 void moe_fused(Arm& arm, const Block& b);
