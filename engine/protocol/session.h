@@ -34,9 +34,10 @@ struct AppliedKernel {
     std::string variant;
     std::string reason;  // "flag", "champion", "reference", or "follows" another op's choice
     double calls_per_token = 0;  // counted on a real decode step, not derived from the plan
+    double calls_per_pass = 0;   // the same of a prompt's pass of several tokens, if it takes such
 };
 
-// What really runs, read back after one decode step.
+// What really runs, read back after one decode step and one pass of a prompt.
 struct AppliedArm {
     std::map<std::string, AppliedKernel> kernels;
     std::map<std::string, std::string> steps;

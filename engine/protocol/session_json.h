@@ -35,6 +35,7 @@ void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, Appli
     visit("variant", s.variant, true);
     visit("reason", s.reason, true);
     visit("calls_per_token", s.calls_per_token, true);
+    visit("calls_per_pass", s.calls_per_pass, false);
 }
 template <class S, class V>
 void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, AppliedArm> {

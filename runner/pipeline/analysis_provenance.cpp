@@ -30,16 +30,32 @@ const std::string* setting(const std::map<std::string, std::string>& settings,
     return found == settings.end() ? nullptr : &found->second;
 }
 
-double calls(const protocol::AppliedArm& arm, const std::string& path) {
+// Whether the arm calls an op where the question looks: in a prompt's pass only if its answer is
+// about prompts.
+bool calls(const protocol::AppliedArm& arm, const std::string& path, bool in_prompt) {
     const auto found = arm.kernels.find(path.substr(std::string("kernels.").size()));
-    return found == arm.kernels.end() ? 0 : found->second.calls_per_token;
+    if (found == arm.kernels.end()) return false;
+    return found->second.calls_per_token > 0 || (in_prompt && found->second.calls_per_pass > 0);
+}
+
+bool asks_about_prompts(const Spec& spec) {
+    return std::any_of(spec.gates.begin(), spec.gates.end(), [](const Gate& gate) {
+        return gate.role == Role::decides && gate.metric == "ttft_ns";
+    });
 }
 
 bool is_kernel(const std::string& path) { return path.rfind("kernels.", 0) == 0; }
 
+// Whether the arm names the op's variant itself.
+bool asks_for(const Spec& spec, const char* name, const std::string& path) {
+    const auto arm = spec.arms.find(name);
+    return arm != spec.arms.end() &&
+           arm->second.kernels.contains(path.substr(std::string("kernels.").size()));
+}
+
 // Empty when this one path shows a difference that took effect.
-std::string missing_evidence(const std::string& path, const protocol::AppliedArm& a,
-                             const protocol::AppliedArm& b) {
+std::string missing_evidence(const Spec& spec, const std::string& path,
+                             const protocol::AppliedArm& a, const protocol::AppliedArm& b) {
     const auto settings_a = applied_settings(a), settings_b = applied_settings(b);
     const std::string* in_a = setting(settings_a, path);
     const std::string* in_b = setting(settings_b, path);
@@ -47,18 +63,25 @@ std::string missing_evidence(const std::string& path, const protocol::AppliedArm
         return fmt::format("{} is not among the settings that the program reports", path);
     if (in_a != nullptr && in_b != nullptr && *in_a == *in_b)
         return fmt::format("{} is {} in both arms", path, *in_a);
-    if (is_kernel(path))
-        for (const auto& [arm, where] : {std::pair(&a, in_a), std::pair(&b, in_b)})
-            if (where != nullptr && !(calls(*arm, path) > 0))
-                return fmt::format("{} = {} is never called", path, *where);
+    if (!is_kernel(path)) return "";
+    const bool prompts = asks_about_prompts(spec);
+    const bool nowhere = !calls(a, path, prompts) && !calls(b, path, prompts);
+    for (const char* name : {"A", "B"}) {
+        const protocol::AppliedArm& arm = *name == 'A' ? a : b;
+        const std::string* where = *name == 'A' ? in_a : in_b;
+        if (where == nullptr || calls(arm, path, prompts)) continue;
+        // Another step calls other ops: then an arm need not call what it does not ask for.
+        if (nowhere || a.steps == b.steps || asks_for(spec, name, path))
+            return fmt::format("{} = {} is never called", path, *where);
+    }
     return "";
 }
 
 // A wildcard needs one path below it with evidence.
-std::string missing_below(const std::string& wildcard, const protocol::AppliedArm& a,
-                          const protocol::AppliedArm& b) {
+std::string missing_below(const Spec& spec, const std::string& wildcard,
+                          const protocol::AppliedArm& a, const protocol::AppliedArm& b) {
     for (const auto& [path, value] : applied_settings(b))
-        if (path_covers(wildcard, path) && missing_evidence(path, a, b).empty()) return "";
+        if (path_covers(wildcard, path) && missing_evidence(spec, path, a, b).empty()) return "";
     return fmt::format("nothing under {} differs in what runs", wildcard);
 }
 
@@ -151,8 +174,8 @@ std::optional<Objection> check_provenance(const Spec& spec, const protocol::Open
         const bool wildcard = path.find('.') == path.npos
                                   ? path == "kernels" || path == "steps" || path == "engine_flags"
                                   : path.back() == '*';
-        const std::string missing = wildcard ? missing_below(path, a->second, b->second)
-                                             : missing_evidence(path, a->second, b->second);
+        const std::string missing = wildcard ? missing_below(spec, path, a->second, b->second)
+                                             : missing_evidence(spec, path, a->second, b->second);
         if (!missing.empty()) return Objection{kMissing, missing};
     }
     const auto settings_a = applied_settings(a->second), settings_b = applied_settings(b->second);

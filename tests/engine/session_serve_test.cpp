@@ -49,6 +49,8 @@ TEST(Session, OpenReportsWhatWillRun) {
     EXPECT_EQ(b.steps.at("moe"), "unfused");
     EXPECT_EQ(a.kernels.at("q4_0_experts").calls_per_token, 2);
     EXPECT_EQ(b.kernels.at("q4_0_experts").calls_per_token, 0);
+    EXPECT_EQ(a.kernels.at("q4_0_matmul").calls_per_token, 0);
+    EXPECT_GT(a.kernels.at("q4_0_matmul").calls_per_pass, 0);
     EXPECT_EQ(b.kernels.at("q4_0_experts").variant, "reference");
     EXPECT_EQ(b.kernels.at("q4_0_experts").reason, "flag");
     EXPECT_EQ(b.engine_flags.at("burn"), "0.5%");

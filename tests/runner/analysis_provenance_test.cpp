@@ -36,6 +36,41 @@ TEST(Provenance, AVariantThatIsNeverCalledIsMissingEvidence) {
     EXPECT_EQ(reason(bench), "applied_evidence_missing");
 }
 
+// What a prompt's pass calls and a token does not is evidence for a question about prompts alone.
+TEST(Provenance, APromptsOpIsCalledInAPrompt) {
+    Spec spec = plain_spec();
+    Bench bench(spec, {});
+    for (auto& [name, arm] : bench.applied.arms) {
+        arm.kernels["q4_0_experts"].calls_per_token = 0;
+        arm.kernels["q4_0_experts"].calls_per_pass = 3;
+    }
+    EXPECT_EQ(reason(bench), "applied_evidence_missing");
+    for (Gate& gate : spec.gates) {
+        if (gate.role == Role::decides) gate.metric = "ttft_ns";
+    }
+    const protocol::OpenReply applied = bench.applied;
+    EXPECT_FALSE(check_provenance(spec, applied).has_value());
+    for (auto& [name, arm] : bench.applied.arms) arm.kernels["q4_0_experts"].calls_per_pass = 0;
+    EXPECT_TRUE(check_provenance(spec, bench.applied).has_value());
+}
+
+// An arm whose step does not call the op runs it as little as it asks for it.
+TEST(Provenance, AStepsKernelIsCalledInTheArmThatAsksForIt) {
+    Spec spec = plain_spec();
+    spec.arms["A"].kernels.clear();
+    spec.arms["A"].steps["moe"] = "unfused";
+    spec.arms["B"].steps["moe"] = "fused";
+    spec.expect_diff = {"kernels.q4_0_experts", "steps.moe"};
+    Bench bench(spec, {});
+    bench.applied.arms["A"].steps["moe"] = "unfused";
+    bench.applied.arms["B"].steps["moe"] = "fused";
+    bench.applied.arms["A"].kernels["q4_0_experts"].calls_per_token = 0;
+    EXPECT_EQ(reason(bench), "");
+    std::swap(bench.applied.arms["A"].kernels["q4_0_experts"].calls_per_token,
+              bench.applied.arms["B"].kernels["q4_0_experts"].calls_per_token);
+    EXPECT_EQ(reason(bench), "applied_evidence_missing");
+}
+
 TEST(Provenance, AnotherVariantThanTheOneAskedForIsMissingEvidence) {
     Bench bench(plain_spec(), {});
     bench.applied.arms["B"].kernels["q4_0_experts"].variant = "avx512";
