@@ -9,6 +9,7 @@ namespace {
 constexpr Champion kChampions[] = {
     {"moe", "fused", "2026-11-21-seed-swiglu-in-epilogue-3d26a1a1"},
     {"moe", "unfused", ""},
+    {"mla", "spans_i8x2", "2026-11-23-champion-amx-deep-i8x2-eab035e6"},
     {"mla", "absorbed_i16", "2026-11-22-champion-deep-i16-62018ffd"},
     {"mla", "absorbed", "2026-11-21-seed-absorbed-keys-e0a25161"},
     {"norm", "apart", ""},
@@ -75,7 +76,9 @@ constexpr Champion kChampions[] = {
     {"mla_attention", "avx2_f16", ""},
     {"mla_attention", "avx2_bf16", ""},
     {"mla_attention_q8", "avx512_vnni_q16", ""},
+    {"mla_attention_i16", "avx512_vnni", "2026-11-23-champion-avx512-deep-i16-59b5f077"},
     {"mla_attention_i16", "avx2", "2026-11-22-champion-deep-i16-62018ffd"},
+    {"mla_attention_i8x2", "amx_int8", "2026-11-23-champion-amx-deep-i8x2-eab035e6"},
     {"quantize_q8", "avx512", "2026-11-21-champion-quantising-22f09684"},
     {"quantize_q8", "avx2", ""},
     {"quantize_q16", "avx512", ""},

@@ -114,7 +114,11 @@ struct Admission {
     const ModelTraits& traits;
     Type cache = Type::f32;
     bool floats = false;  // references are asked for, or a variant of op mla_attention
-    bool i16 = false;     // op mla_attention_i16 has a variant that uses this CPU as floats' does
+    // Whether the op over such integers has a variant that uses this CPU as floats' does.
+    bool i16 = false, i8x2 = false;
+    bool as_good_as_floats(CacheForm form) const {
+        return (form == CacheForm::i16 && i16) || (form == CacheForm::i8x2 && i8x2);
+    }
 };
 
 std::string why_not_step(const MoeAlternative& moe, const Admission& here) {
@@ -145,7 +149,7 @@ bool may_be_default(const Alternative& /*alternative*/, const Admission& /*here*
 }
 bool may_be_default(const MlaAlternative& mla, const Admission& here) {
     const bool rounds_anyway = here.traits.quantised && !here.floats;
-    return keeps_values(mla.cache) || (rounds_anyway && here.i16);
+    return keeps_values(mla.cache) || (rounds_anyway && here.as_good_as_floats(mla.cache));
 }
 
 constexpr std::array<std::string_view, 3> kSteps = {"mla", "moe", "norm"};
@@ -153,10 +157,11 @@ bool is_step(std::string_view name) {
     return std::find(kSteps.begin(), kSteps.end(), name) != kSteps.end();
 }
 
-// Whether the one variant needs all that the other needs of a CPU.
+// Whether the one variant is no reference and needs all that the other needs of a CPU.
 template <class One, class Other>
 bool uses_as_much(const Choice<One>& one, const Choice<Other>& other) {
     if (one.variant == nullptr || other.variant == nullptr) return false;
+    if (one.reason == Reason::reference) return false;
     return (one.variant->needs | other.variant->needs) == one.variant->needs;
 }
 
@@ -254,12 +259,14 @@ KernelPlan resolve_plan(const PlanRequest& request, const UsedShapes& shapes,
     KernelPlan plan;
     auto& over_floats = std::get<Choice<MlaAttention>>(plan.kernels);
     auto& i16 = std::get<Choice<MlaAttentionI16>>(plan.kernels);
+    auto& i8x2 = std::get<Choice<MlaAttentionI8x2>>(plan.kernels);
     choose(over_floats, {}, std::get<Uses<MlaAttention>>(shapes), plan);  // what would be taken
     choose(i16, request, std::get<Uses<MlaAttentionI16>>(shapes), plan);
+    choose(i8x2, request, std::get<Uses<MlaAttentionI8x2>>(shapes), plan);
     const bool floats =
         request.kernels.contains("*") || request.kernels.contains(MlaAttention::name);
-    const Admission here{traits, cache, floats,
-                         i16.reason != Reason::reference && uses_as_much(i16, over_floats)};
+    const Admission here{traits, cache, floats, uses_as_much(i16, over_floats),
+                         uses_as_much(i8x2, over_floats)};
     choose_step("moe", moe_alternatives(), request, here, plan.moe, plan.moe_reason);
     choose_step("mla", mla_alternatives(), request, here, plan.mla, plan.mla_reason);
     choose_step("norm", norm_alternatives(), request, here, plan.norm, plan.norm_reason);

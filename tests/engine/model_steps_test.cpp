@@ -83,6 +83,15 @@ TEST_P(Steps, SpansOfPositionsAreJoinedToTheWhole) {
         repeat_prompt(*arms[0], 4, depth);
         return copy(feed(*arms[0], std::span(tokens).subspan(4, 2), 4 + depth));
     };
+    // Two bytes per value go through the same cut, from twice the positions on.
+    for (const bool reference : {true, false}) {
+        const std::vector<float> whole = logits_at(2080, "absorbed", reference, 1);
+        const std::vector<float> spans = logits_at(2080, "spans_i8x2", reference, 1);
+        EXPECT_LE(tiny::rel_l2(spans, whole), reference ? 2e-3 : 0.08);
+        for (const int threads : {2, 3, 5}) {
+            EXPECT_EQ(logits_at(2080, "spans_i8x2", reference, threads), spans) << threads;
+        }
+    }
     for (const bool reference : {true, false}) {
         EXPECT_EQ(logits_at(1000, "spans", reference, 2),
                   logits_at(1000, "absorbed", reference, 2));
@@ -116,58 +125,77 @@ TEST_P(Steps, DepthHoldsThePromptsRows) {
     }
 }
 
+// The forms that keep two bytes per value in groups of positions, and how a value is read there.
+struct TwoBytes {
+    const char* step;
+    decltype(&mla_i16::value) value;
+};
+constexpr TwoBytes kTwoBytes[] = {{"absorbed_i16", mla_i16::value},
+                                  {"spans_i8x2", mla_i8x2::value}};
+
 // In the forms that keep groups of positions too, whatever the prompt's length.
 TEST_P(Steps, DepthHoldsThePromptsGroups) {
-    Model model(tiny::path(GetParam()));
-    const Config& c = model.config;
-    ArmOptions options;
-    options.plan = steps({{"mla", "absorbed_i16"}}, true);
-    auto arms = model.make_arms({options}, 64);
-    const KvCache& cache = arms[0]->cache;
-    feed(*arms[0], std::span(tiny::prompts(GetParam())[1].tokens).first(3));
-    repeat_prompt(*arms[0], 3, 30);
-    int differ = 0;
-    for (std::int64_t block = 0; block < c.n_blocks; ++block) {
-        const auto value = [&](std::int64_t p, std::int64_t column) {
-            return mla_i16::value(cache.groups(block), p, column, c.kv_rank, c.n_rot);
-        };
-        for (std::int64_t column = 0; column < c.latent_size(); ++column) {
-            for (std::int64_t p = 3; p < 33; ++p) {
-                ASSERT_EQ(value(p, column), value(p % 3, column)) << block << ' ' << p;
+    for (const TwoBytes& tested : kTwoBytes) {
+        Model model(tiny::path(GetParam()));
+        const Config& c = model.config;
+        ArmOptions options;
+        options.plan = steps({{"mla", tested.step}}, true);
+        auto arms = model.make_arms({options}, 64);
+        const KvCache& cache = arms[0]->cache;
+        feed(*arms[0], std::span(tiny::prompts(GetParam())[1].tokens).first(3));
+        repeat_prompt(*arms[0], 3, 30);
+        int differ = 0;
+        for (std::int64_t block = 0; block < c.n_blocks; ++block) {
+            const auto value = [&](std::int64_t p, std::int64_t column) {
+                return tested.value(cache.groups(block), p, column, c.kv_rank, c.n_rot);
+            };
+            for (std::int64_t column = 0; column < c.latent_size(); ++column) {
+                for (std::int64_t p = 3; p < 33; ++p) {
+                    ASSERT_EQ(value(p, column), value(p % 3, column)) << block << ' ' << p;
+                }
+                differ += value(0, column) != value(1, column) ? 1 : 0;
             }
-            differ += value(0, column) != value(1, column) ? 1 : 0;
+            EXPECT_EQ(value(33, 0), 0) << "behind the end";
         }
-        EXPECT_EQ(value(33, 0), 0) << "behind the end";
+        EXPECT_GT(differ, 0) << tested.step;
     }
-    EXPECT_GT(differ, 0);
 }
 
-// Rounded about as finely as half floats: two bytes a value and little of the exact result's
-// accuracy; threads change no bit, and a context of one position has room.
-TEST_P(Steps, ACacheOfSixteenBitIntegersIsNearlyExact) {
+// Rounded about as finely as half floats or finer: two bytes a value and little of the exact
+// result's accuracy; threads change no bit, and a context of one position has room.
+TEST_P(Steps, ACacheOfTwoBytesPerValueIsNearlyExact) {
     Model model(tiny::path(GetParam()));
     const tiny::Prompt prompt = tiny::prompts(GetParam())[1];
-    for (const bool reference : {true, false}) {
-        for (const int batch : {1, 64}) {
-            std::vector<float> first;
-            for (const int threads : {1, 2, 3}) {
-                ArmOptions options;
-                options.plan = steps({{"mla", "absorbed_i16"}}, reference);
-                options.threads.threads = threads;
-                options.batch = batch;
-                auto arms = model.make_arms({options}, 64);
-                const std::vector<float> logits = copy(feed(*arms[0], prompt.tokens));
-                EXPECT_LE(tiny::rel_l2(logits, prompt.exact_last), reference ? 2e-3 : 0.08);
-                if (first.empty()) first = logits;
-                EXPECT_EQ(logits, first) << threads << " threads, batch " << batch;
-                EXPECT_EQ(arms[0]->cache.row_bytes(), 2 * model.config.latent_size() + 8);
+    const auto make = [&](const char* step, bool reference, int threads, int batch, int context) {
+        ArmOptions options;
+        options.plan = steps({{"mla", step}}, reference);
+        options.threads.threads = threads;
+        options.batch = batch;
+        return std::move(model.make_arms({options}, context)[0]);
+    };
+    for (const TwoBytes& tested : kTwoBytes) {
+        const double within = tested.value == mla_i16::value ? 2e-3 : 5e-4;
+        for (const bool reference : {true, false}) {
+            for (const int batch : {1, 64}) {
+                std::vector<float> first;
+                for (const int threads : {1, 2, 3}) {
+                    const auto arm = make(tested.step, reference, threads, batch, 64);
+                    const std::vector<float> logits = copy(feed(*arm, prompt.tokens));
+                    EXPECT_LE(tiny::rel_l2(logits, prompt.exact_last), reference ? within : 0.08)
+                        << tested.step;
+                    if (first.empty()) first = logits;
+                    EXPECT_EQ(logits, first) << threads << " threads, batch " << batch;
+                }
             }
         }
+        EXPECT_EQ(feed(*make(tested.step, true, 1, 1, 1), std::span(prompt.tokens).first(1)).size(),
+                  static_cast<std::size_t>(model.config.n_vocab));
     }
-    ArmOptions options;
-    options.plan = steps({{"mla", "absorbed_i16"}}, true);
-    EXPECT_EQ(feed(*model.make_arms({options}, 1)[0], std::span(prompt.tokens).first(1)).size(),
-              static_cast<std::size_t>(model.config.n_vocab));
+    const Config& c = model.config;
+    EXPECT_EQ(make("absorbed_i16", true, 1, 1, 64)->cache.row_bytes(), 2 * c.latent_size() + 8);
+    EXPECT_EQ(
+        make("spans_i8x2", true, 1, 1, 64)->cache.row_bytes(),
+        2 * (mla_i8x2::blocks(c.kv_rank) + mla_i8x2::blocks(c.n_rot)) * mla_i8x2::kColumns + 8);
 }
 
 // A byte per value of the cache costs what the rounding of the latent costs; cuts change no bit.
@@ -276,6 +304,7 @@ TEST_P(Steps, ACacheOfHalvesStaysWithinTheBoundOfEightBits) {
         }
         EXPECT_THROW(opened(type, "heads_q8", true), Error);
         EXPECT_THROW(opened(type, "absorbed_i16", true), Error);
+        EXPECT_THROW(opened(type, "spans_i8x2", true), Error);
     }
 }
 
@@ -290,7 +319,8 @@ TEST(KvCacheSize, FollowsTheTypeAndIsRefusedWithTheArithmetic) {
     };
     for (const auto& [form, type, bytes] :
          {Asked{CacheForm::rows, Type::f32, "4"}, Asked{CacheForm::rows, Type::bf16, "2"},
-          Asked{CacheForm::i16, Type::f32, "2"}, Asked{CacheForm::bytes, Type::f32, "1"}}) {
+          Asked{CacheForm::i16, Type::f32, "2"}, Asked{CacheForm::i8x2, Type::f32, "2"},
+          Asked{CacheForm::bytes, Type::f32, "1"}}) {
         try {
             const KvCache cache(config, std::int64_t{1} << 20, form, type);
             ADD_FAILURE() << "it fitted into memory: " << cache.bytes();
@@ -396,9 +426,20 @@ TEST_P(Steps, IntegersAreTheDefaultWhereTheModelRounds) {
         set_engine_flag(options, "cache", type);
         return model.make_arms({options}, 64)[0]->plan.mla->cache;
     };
-    const bool decided = cpu::has(cpu::avx2) && !cpu::has(cpu::avx512);
-    const bool rounded = GetParam() != "tiny-glm-f32" && decided;
-    EXPECT_EQ(form({}, "f32"), rounded ? CacheForm::i16 : CacheForm::rows);
+    // Whether for this much of a CPU a kernel over integers uses as much of it as that over floats.
+    for (const char* level : {"native", "amx", "avx512_vnni", "avx512", "avx2", "x86-64-v2"}) {
+        cpu::Features hidden;
+        ASSERT_TRUE(cpu::beyond_level(level, hidden));
+        cpu::mask(hidden);
+        const bool sixteen_bits =
+            cpu::has(cpu::avx512_vnni) || (cpu::has(cpu::avx2) && !cpu::has(cpu::avx512));
+        const CacheForm decided = cpu::has(cpu::amx) ? CacheForm::i8x2
+                                  : sixteen_bits     ? CacheForm::i16
+                                                     : CacheForm::rows;
+        EXPECT_EQ(form({}, "f32"), GetParam() == "tiny-glm-f32" ? CacheForm::rows : decided)
+            << level;
+        cpu::mask(cpu::none);
+    }
     EXPECT_EQ(form({}, "f16"), CacheForm::rows);
     EXPECT_EQ(form({{{"*", "reference"}}, {}}, "f32"), CacheForm::rows);
     EXPECT_EQ(form({{{"mla_attention", "reference"}}, {}}, "f32"), CacheForm::rows);
@@ -406,9 +447,6 @@ TEST_P(Steps, IntegersAreTheDefaultWhereTheModelRounds) {
     if (cpu::has(cpu::avx2)) {
         EXPECT_EQ(form({{{"mla_attention", "avx2_f16"}}, {}}, "f16"), CacheForm::rows);
     }
-    cpu::mask(cpu::avx2 | cpu::avx512_vnni);
-    EXPECT_EQ(form({}, "f32"), CacheForm::rows);
-    cpu::mask(cpu::none);
 }
 
 TEST(CutFlag, SaysWhatIsAllowed) {

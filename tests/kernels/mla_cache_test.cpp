@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "kernels/mla_attention_i16/op.h"
+#include "kernels/mla_attention_i8x2/op.h"
 #include "kernels/mla_attention_q8/op.h"
 
 namespace steady {
@@ -14,19 +15,20 @@ namespace {
 struct Cache {
     const char* name;
     double steps;  // of the largest value
-    decltype(&mla_q8::cache_bytes) bytes;
+    std::int64_t (*bytes)(std::int64_t width, std::int64_t n_positions);
     decltype(&mla_q8::store) store;
     decltype(&mla_q8::copy) copy;
     decltype(&mla_q8::value) value;
 };
 
+constexpr std::int64_t kRank = 64;
+constexpr std::int64_t kRot = 32;
+constexpr std::int64_t kWidth = kRank + kRot;
+
 class MlaCache : public testing::TestWithParam<Cache> {};
 
 TEST_P(MlaCache, GivesBackEachPositionWithinHalfAStep) {
     const Cache& tested = GetParam();
-    constexpr std::int64_t kRank = 64;
-    constexpr std::int64_t kRot = 32;
-    constexpr std::int64_t kWidth = kRank + kRot;
     constexpr std::int64_t kPositions = 37;
     Random random(5);
     std::vector<std::byte> cache(static_cast<std::size_t>(tested.bytes(kWidth, kPositions + 1)));
@@ -47,7 +49,8 @@ TEST_P(MlaCache, GivesBackEachPositionWithinHalfAStep) {
                 first, last, [](float a, float b) { return std::fabs(a) < std::fabs(b); }));
             const double x = static_cast<double>(row[static_cast<std::size_t>(c)]);
             const double stored = tested.value(cache.data(), t, c, kRank, kRot);
-            EXPECT_NEAR(stored, x, static_cast<double>(largest) / tested.steps * 0.5001)
+            // Half a step, and what two roundings of a float are in steps.
+            EXPECT_NEAR(stored, x, static_cast<double>(largest) * (0.5001 / tested.steps + 2e-7))
                 << "position " << t << ", column " << c;
             if (t == 6) {
                 EXPECT_EQ(tested.value(cache.data(), kPositions, c, kRank, kRot), stored);
@@ -56,30 +59,39 @@ TEST_P(MlaCache, GivesBackEachPositionWithinHalfAStep) {
     }
 }
 
+std::int64_t i8x2_bytes(std::int64_t /*width*/, std::int64_t n_positions) {
+    return mla_i8x2::cache_bytes(kRank, kRot, n_positions);
+}
+void i8x2_copy(std::byte* cache, std::int64_t from, std::int64_t to, std::int64_t /*width*/) {
+    mla_i8x2::copy(cache, from, to, kRank, kRot);
+}
+
 INSTANTIATE_TEST_SUITE_P(Integers, MlaCache,
                          testing::Values(Cache{"bytes", 127, mla_q8::cache_bytes, mla_q8::store,
                                                mla_q8::copy, mla_q8::value},
                                          Cache{"i16", mla_i16::kLargest, mla_i16::cache_bytes,
-                                               mla_i16::store, mla_i16::copy, mla_i16::value}),
+                                               mla_i16::store, mla_i16::copy, mla_i16::value},
+                                         Cache{"i8x2", mla_i8x2::kLargest, i8x2_bytes,
+                                               mla_i8x2::store, i8x2_copy, mla_i8x2::value}),
                          [](const auto& tested) { return tested.param.name; });
 
 // A rounding that made a number of what is none would hide a broken kernel from every gate.
-TEST(MlaI16, WhatIsNoNumberStaysNone) {
-    for (const VariantBase* variant : variants_of(MlaAttentionI16::name)) {
+template <class Op, class Store>
+void expect_none_stays_none(Store store) {
+    for (const VariantBase* variant : variants_of(Op::name)) {
         if (!cpu::has(variant->needs)) continue;
-        const auto found = find_variant<MlaAttentionI16>(std::string(variant->name));
+        const auto found = find_variant<Op>(std::string(variant->name));
         for (const float bad : {NAN, INFINITY, -INFINITY}) {
             for (const std::int64_t column : {3, 33}) {  // latent, rotary
                 const auto none = [&](bool in_query) {
                     Random random(7);
-                    auto made = MlaAttentionI16::make_case({2, 32, 16, 35}, random, Input::f32);
+                    auto made = Op::make_case({2, 32, 16, 35}, random, Input::f32);
                     std::vector<float> row(48, 1.0F);
                     row[static_cast<std::size_t>(column)] = bad;
                     if (in_query) {
                         const_cast<float*>(made.args.q)[column] = bad;
                     } else {
-                        mla_i16::store(const_cast<std::byte*>(made.args.cache), 20, row.data(), 32,
-                                       16);
+                        store(const_cast<std::byte*>(made.args.cache), 20, row.data(), 32, 16);
                     }
                     found.variant->run(made.args, {0, 2, 0});
                     return std::isnan(made.args.out[5]);
@@ -89,6 +101,10 @@ TEST(MlaI16, WhatIsNoNumberStaysNone) {
             }
         }
     }
+}
+TEST(MlaIntegers, WhatIsNoNumberStaysNone) {
+    expect_none_stays_none<MlaAttentionI16>(mla_i16::store);
+    expect_none_stays_none<MlaAttentionI8x2>(mla_i8x2::store);
 }
 
 }  // namespace
