@@ -62,4 +62,14 @@ void expect_rounded_sums(const AttentionWeights& weights, const std::vector<doub
     }
 }
 
+double worst_attention_error(const float* out, std::int64_t n_columns, const float* sums,
+                             std::int64_t n_heads, const std::vector<double>& expected,
+                             const std::vector<double>& bound) {
+    std::vector<float> values(out, out + n_heads * n_columns);
+    for (std::int64_t h = 0; h < n_heads; ++h) {
+        values.push_back(sums[2 * h] + std::log(sums[2 * h + 1]));
+    }
+    return worst_ratio(values.data(), expected, bound);
+}
+
 }  // namespace steady

@@ -27,4 +27,11 @@ void expect_rounded_sums(const AttentionWeights& weights, const std::vector<doub
                          const std::vector<double>& scales, double weight_steps,
                          std::vector<double>& expected, std::vector<double>& bound);
 
+// The largest share of a bound that outputs [n_heads][n_columns], followed by the logarithms of
+// each head's Σ e^score, kept as `sums` [n_heads][2] (largest score, Σ e^(score − largest)), are
+// off by.
+double worst_attention_error(const float* out, std::int64_t n_columns, const float* sums,
+                             std::int64_t n_heads, const std::vector<double>& expected,
+                             const std::vector<double>& bound);
+
 }  // namespace steady

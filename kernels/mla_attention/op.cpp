@@ -111,11 +111,8 @@ Case<MlaAttention> MlaAttention::make_case(const Shape& shape, Random& random, I
 // Of the outputs, and of each head's Σ e^score, by its logarithm.
 double MlaAttention::worst_error(const Case<MlaAttention>& test_case) {
     const Args& args = test_case.args;
-    std::vector<float> values(args.out, args.out + args.shape.n_heads * args.shape.kv_rank);
-    for (std::int64_t h = 0; h < args.shape.n_heads; ++h) {
-        values.push_back(args.sums[2 * h] + std::log(args.sums[2 * h + 1]));
-    }
-    return worst_ratio(values.data(), test_case.expected, test_case.bound);
+    return worst_attention_error(args.out, args.shape.kv_rank, args.sums, args.shape.n_heads,
+                                 test_case.expected, test_case.bound);
 }
 
 static const RegisteredOp<MlaAttention> op;

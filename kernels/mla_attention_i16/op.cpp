@@ -27,16 +27,6 @@ std::int64_t scale_at(std::int64_t position, int part, std::int64_t width) {
 
 }  // namespace
 
-float step_of(const float* x, std::int64_t n) {
-    float largest = 0;
-    float nothing = 0;  // but for what is no finite number
-    for (std::int64_t i = 0; i < n; ++i) {
-        largest = std::max(largest, std::fabs(x[i]));
-        nothing += 0 * x[i];
-    }
-    return largest / kLargest + nothing;
-}
-
 void store(std::byte* cache, std::int64_t position, const float* row, std::int64_t kv_rank,
            std::int64_t n_rot) {
     const std::int64_t width = kv_rank + n_rot;

@@ -11,28 +11,12 @@
 #include <vector>
 
 #include "kernels/base/case.h"
+#include "kernels/base/mla_integers.h"
 #include "kernels/base/registry.h"
 
 namespace steady {
 
-struct MlaI16Shape {
-    std::int64_t n_heads = 0;
-    std::int64_t kv_rank = 0;
-    std::int64_t n_rot = 0;
-    std::int64_t n_positions = 0;  // cached positions that are attended, this token's included
-    static std::array<ShapeField<MlaI16Shape>, 4> fields() {
-        return {{{"n_heads", &MlaI16Shape::n_heads},
-                 {"kv_rank", &MlaI16Shape::kv_rank},
-                 {"n_rot", &MlaI16Shape::n_rot},
-                 {"n_positions", &MlaI16Shape::n_positions}}};
-    }
-    std::string problem() const {
-        return n_heads > 0 && kv_rank > 0 && n_rot > 0 && n_positions > 0
-                   ? ""
-                   : "n_heads, kv_rank, n_rot and n_positions are required";
-    }
-    std::int64_t width() const { return kv_rank + n_rot; }
-};
+using MlaI16Shape = MlaIntegerShape;
 
 // The cache: groups of sixteen positions. A group has eight pairs of positions, each [width][2]
 // values, then 16 scales of the latent parts and 16 of the rotary parts.
@@ -67,12 +51,11 @@ double value(const std::byte* cache, std::int64_t position, std::int64_t c, std:
 // How a part x[n] of a row or of a head's query is rounded: to whole steps of max|x| / 4095, by
 // division and to the nearest. Every variant rounds a query like this, so that none differs in a
 // step.
-float step_of(const float* x, std::int64_t n);
+inline float step_of(const float* x, std::int64_t n) {
+    return mla_integers::step_of(x, n, kLargest);
+}
 inline std::int16_t rounded(float x, float step) {
-    if (!(step > 0)) return 0;
-    const float steps = std::nearbyint(x / step);
-    const float bounded = steps > -kLargest ? std::min<float>(steps, kLargest) : -kLargest;
-    return static_cast<std::int16_t>(bounded);
+    return static_cast<std::int16_t>(mla_integers::whole_steps(x, step, kLargest));
 }
 
 }  // namespace mla_i16

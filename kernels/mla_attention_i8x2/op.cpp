@@ -35,16 +35,6 @@ struct Place {
 
 }  // namespace
 
-float step_of(const float* x, std::int64_t n) {
-    float largest = 0;
-    float nothing = 0;  // but for what is no finite number
-    for (std::int64_t i = 0; i < n; ++i) {
-        largest = std::max(largest, std::fabs(x[i]));
-        nothing += 0 * x[i];
-    }
-    return largest / kLargest + nothing;
-}
-
 void store(std::byte* cache, std::int64_t position, const float* row, std::int64_t kv_rank,
            std::int64_t n_rot) {
     const Place place(position, kv_rank, n_rot);
@@ -219,11 +209,8 @@ Case<MlaAttentionI8x2> MlaAttentionI8x2::make_case(const Shape& shape, Random& r
 // Of the outputs, and of each head's Σ e^score, by its logarithm.
 double MlaAttentionI8x2::worst_error(const Case<MlaAttentionI8x2>& test_case) {
     const Args& args = test_case.args;
-    std::vector<float> values(args.out, args.out + args.shape.n_heads * args.shape.kv_rank);
-    for (std::int64_t h = 0; h < args.shape.n_heads; ++h) {
-        values.push_back(args.sums[2 * h] + std::log(args.sums[2 * h + 1]));
-    }
-    return worst_ratio(values.data(), test_case.expected, test_case.bound);
+    return worst_attention_error(args.out, args.shape.kv_rank, args.sums, args.shape.n_heads,
+                                 test_case.expected, test_case.bound);
 }
 
 static const RegisteredOp<MlaAttentionI8x2> op;

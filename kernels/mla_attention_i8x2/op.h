@@ -11,28 +11,12 @@
 #include <vector>
 
 #include "kernels/base/case.h"
+#include "kernels/base/mla_integers.h"
 #include "kernels/base/registry.h"
 
 namespace steady {
 
-struct MlaI8x2Shape {
-    std::int64_t n_heads = 0;
-    std::int64_t kv_rank = 0;
-    std::int64_t n_rot = 0;
-    std::int64_t n_positions = 0;  // cached positions that are attended, this token's included
-    static std::array<ShapeField<MlaI8x2Shape>, 4> fields() {
-        return {{{"n_heads", &MlaI8x2Shape::n_heads},
-                 {"kv_rank", &MlaI8x2Shape::kv_rank},
-                 {"n_rot", &MlaI8x2Shape::n_rot},
-                 {"n_positions", &MlaI8x2Shape::n_positions}}};
-    }
-    std::string problem() const {
-        return n_heads > 0 && kv_rank > 0 && n_rot > 0 && n_positions > 0
-                   ? ""
-                   : "n_heads, kv_rank, n_rot and n_positions are required";
-    }
-    std::int64_t width() const { return kv_rank + n_rot; }
-};
+using MlaI8x2Shape = MlaIntegerShape;
 
 // The cache: groups of sixteen positions. A group has blocks of 64 columns, first the latent ones,
 // then the rotary ones; behind either part's columns lie some that mean nothing, up to a whole
@@ -63,12 +47,11 @@ struct Bytes {
 // How a part x[n] of a row or of a head's query is rounded: to whole steps of max|x| / 32639, by
 // division and to the nearest. Every variant rounds a query like this, so that none differs in a
 // step.
-float step_of(const float* x, std::int64_t n);
+inline float step_of(const float* x, std::int64_t n) {
+    return mla_integers::step_of(x, n, kLargest);
+}
 inline Bytes rounded(float x, float step) {
-    if (!(step > 0)) return {};
-    const float steps = std::nearbyint(x / step);
-    const float bounded = steps > -kLargest ? std::min<float>(steps, kLargest) : -kLargest;
-    const int whole = static_cast<int>(bounded);
+    const int whole = mla_integers::whole_steps(x, step, kLargest);
     const int high = (whole + 128) >> 8;
     return {static_cast<std::int8_t>(high), static_cast<std::int8_t>(whole - 256 * high)};
 }
