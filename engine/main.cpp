@@ -3,8 +3,8 @@
 
 #include <csignal>
 
-#include "engine/protocol/error.h"
 #include "engine/verbs/verbs.h"
+#include "kernels/base/error.h"
 
 extern "C" void on_interrupt(int) { _exit(steady::kExitInterrupted); }
 

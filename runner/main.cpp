@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <exception>
 
-#include "engine/protocol/error.h"
+#include "kernels/base/error.h"
 #include "runner/cli/command_line.h"
 #include "runner/cli/verbs.h"
 

@@ -1,5 +1,5 @@
-// The way of a request through the dashboard: what the network thread may answer at once, and what
-// a worker answers after asking the database. Errors become responses here and nowhere else.
+// Handles a request: what the network thread may answer at once, and what a worker answers after
+// querying the database. Errors become responses here and nowhere else.
 #include "dashboard/server/app.h"
 
 #include <fmt/format.h>
@@ -8,8 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "dashboard/server/handlers.h"
-#include "engine/protocol/error.h"
-#include "runner/pipeline/spec.h"
+#include "kernels/base/error.h"
+#include "runner/base/sha256.h"
+#include "runner/spec/spec.h"
 
 namespace steady::web {
 namespace {
@@ -26,18 +27,37 @@ Response unauthorized(std::string_view message) {
 std::optional<Response> check_scope(const Request& request, const Route& route,
                                     const AppOptions& options, Context& context) {
     if (route.scope == Scope::open) return std::nullopt;
-    if (route.scope == Scope::read && !options.reads_need_token) return std::nullopt;
+    if (route.scope == Scope::read && context.app.reads_are_open(request)) return std::nullopt;
     const std::string& authorization = header(request, "authorization");
     if (!authorization.starts_with(kBearer)) {
+        const char* const why =
+            request.forwarded && !options.reads_need_token
+                ? " (it came through a proxy that the server was not told of: steady serve "
+                  "--behind-proxy ADDRESS)"
+                : "";
         return unauthorized(
-            fmt::format("a token with scope {} is needed; make one with: steady "
-                        "token create --scope {}",
-                        name(route.scope), name(route.scope)));
+            fmt::format("a token with scope {} is needed{}; make one with: steady "
+                        "token create NAME --scopes {}",
+                        name(route.scope), why, name(route.scope)));
+    }
+    if (request.in_clear) {
+        return error_response(403,
+                              "this token crossed the network without TLS: revoke it, and use "
+                              "https");
+    }
+    if (context.app.guesses_too_much(request.peer)) {
+        Response response = error_response(429, "too many wrong tokens from this address");
+        response.headers.emplace_back("Retry-After", "60");
+        return response;
     }
     // Looked up by hash: a guess's hash says nothing about how close the guess was.
     const std::string sha = sha256_hex(authorization.substr(std::string_view(kBearer).size()));
     const std::vector<std::string> scopes = context.source->token_scopes(sha);
-    if (scopes.empty()) return unauthorized("this token is unknown, revoked or expired");
+    if (scopes.empty()) {
+        ++context.app.traffic.wrong_tokens;
+        context.app.may_guess(request.peer);
+        return unauthorized("this token is unknown, revoked or expired");
+    }
     for (const std::string& scope : scopes) {
         if (scope == name(route.scope) || scope == "admin") {
             context.token_sha = sha;
@@ -65,7 +85,7 @@ Response no_database() {
     return response;
 }
 
-// Control characters escaped: a name must not write into somebody's terminal through our log.
+// Control characters are escaped: a name must not control a terminal that shows the log.
 std::string printable(std::string_view text) {
     std::string out;
     for (const char c : text.substr(0, 300)) {
@@ -91,6 +111,10 @@ Response call(const Route& route, const Request& request, Context& context) {
         return route.handler(request, context);
     } catch (const SourceUnavailable&) {
         throw;
+    } catch (const SourceStrained& strained) {
+        Response response = error_response(503, strained.what());
+        response.headers.emplace_back("Retry-After", "5");
+        return response;
     } catch (const Error& error) {
         return error_response(error.exit_code == kExitUsage ? 400 : 500, error.what());
     } catch (const std::exception& error) {
@@ -119,6 +143,7 @@ std::optional<Response> App::quick(Request& request) {
         return std::optional(std::move(response));
     };
     if (!parse_target(request)) return done(error_response(400, "malformed URL"));
+    if (auto refused = find_client(request, options)) return done(std::move(*refused));
     if (auto refused = check_origin(request, options)) return done(std::move(*refused));
     const Match match = find_route(request);
     if (match.route == nullptr) {
@@ -148,7 +173,7 @@ std::optional<Response> App::quick(Request& request) {
 
 // Many readers of one page cost the database one question. Never for reads that need a token.
 std::optional<Response> App::recall(const Request& request) {
-    if (options.reads_need_token || request.method == "POST") return std::nullopt;
+    if (!reads_are_open(request) || request.method == "POST") return std::nullopt;
     const std::lock_guard lock(mutex_);
     const auto found = shared_.find(what_is_asked(request));
     if (found == shared_.end()) return std::nullopt;
@@ -157,17 +182,67 @@ std::optional<Response> App::recall(const Request& request) {
 }
 
 void App::remember(const Request& request, const Response& response) {
-    constexpr std::size_t kMostBytes = 16 * 1024 * 1024;
-    if (options.reads_need_token || response.status != 200 || response.follow) return;
+    constexpr std::size_t kOverhead = 512;  // of the map's node, the response and its headers
+    if (!reads_are_open(request) || response.status != 200 || response.follow) return;
+    const std::string key = what_is_asked(request);
+    const std::size_t bytes = 2 * key.size() + response.body.size() + kOverhead;
     const std::lock_guard lock(mutex_);
-    if (shared_bytes_ + response.body.size() > kMostBytes) {
-        shared_.clear();
-        shared_bytes_ = 0;
+    const auto known = shared_.find(key);
+    if (known != shared_.end()) {
+        shared_bytes_ -= known->second.bytes;
+        shared_.erase(known);
     }
-    Shared& place = shared_[what_is_asked(request)];
-    shared_bytes_ += response.body.size() - place.response.body.size();
-    place = {response,
-             std::chrono::steady_clock::now() + std::chrono::milliseconds(response.share_ms)};
+    make_room(bytes);
+    shared_bytes_ += bytes;
+    shared_[key] = {response,
+                    std::chrono::steady_clock::now() + std::chrono::milliseconds(response.share_ms),
+                    bytes};
+}
+
+// First what nobody may use any more, then everything.
+void App::make_room(std::size_t bytes) {
+    constexpr std::size_t kMostBytes = 16 * 1024 * 1024;
+    if (shared_bytes_ + bytes <= kMostBytes) return;
+    const auto now = std::chrono::steady_clock::now();
+    std::erase_if(shared_, [&](const auto& one) {
+        if (one.second.until >= now) return false;
+        shared_bytes_ -= one.second.bytes;
+        return true;
+    });
+    if (shared_bytes_ + bytes <= kMostBytes) return;
+    shared_.clear();
+    shared_bytes_ = 0;
+}
+
+std::size_t App::shared_bytes() {
+    const std::lock_guard lock(mutex_);
+    return shared_bytes_;
+}
+
+bool App::reads_are_open(const Request& request) const {
+    return !options.reads_need_token && (options.public_reads || !request.forwarded);
+}
+
+void App::note_probe_sent() {
+    const std::lock_guard lock(mutex_);
+    const auto now = std::chrono::steady_clock::now();
+    if (health_.answered >= health_.asked) health_.waiting_since = now;
+    health_.asked = now;
+}
+
+void App::note_probe(std::optional<service::State> state, const std::string& trouble,
+                     double took_ms) {
+    const std::lock_guard lock(mutex_);
+    health_.up = trouble.empty();
+    health_.trouble = trouble;
+    health_.took_ms = took_ms;
+    health_.answered = std::chrono::steady_clock::now();
+    if (state) health_.state = std::move(state);
+}
+
+Health App::health() {
+    const std::lock_guard lock(mutex_);
+    return health_;
 }
 
 std::shared_ptr<const nlohmann::json> App::part(const std::string& name, int ms,
@@ -193,12 +268,15 @@ Response App::work(const Request& request, Source* source) {
         const Match match = find_route(copy);
         Context context{source, *this, {}};
         auto refused = check_scope(copy, *match.route, options, context);
+        const bool acts = !refused && !context.token_sha.empty() && request.method == "POST";
+        if (acts && source->act_as) source->act_as(context.token_sha);
         if (refused && request.method == "POST") ++traffic.refused_writes;
         // While this request waited, another may have brought its answer.
         auto known = refused ? std::nullopt : recall(copy);
         response = refused ? std::move(*refused)
                    : known ? std::move(*known)
                            : call(*match.route, copy, context);
+        if (acts && source->act_as) source->act_as("");
         if (!known && response.share_ms > 0) remember(copy, response);
     }
     traffic.count(response.status, std::chrono::duration_cast<std::chrono::microseconds>(

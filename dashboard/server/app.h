@@ -11,12 +11,14 @@
 #include <memory>
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "dashboard/server/http.h"
 #include "dashboard/server/source.h"
+#include "runner/storage/service.h"
 
 namespace steady::web {
 
@@ -25,10 +27,25 @@ enum class Scope { open, read, submit, cancel, admin };
 const char* name(Scope scope);
 
 struct AppOptions {
-    bool reads_need_token = false;   // bound wider than loopback without --public-reads
-    std::vector<std::string> hosts;  // names allowed in Host besides localhost and addresses
-    int submits_per_minute = 30;     // per token
+    bool reads_need_token = false;  // --private-reads, or behind a proxy without --public-reads
+    bool public_reads = false;
+    std::vector<std::string> proxies;  // addresses whose X-Forwarded-For is believed
+    std::vector<std::string> hosts;    // names allowed in Host besides localhost and addresses
+    int submits_per_minute = 30;       // per token
     int queue_depth_max = 10000;
+    int wrong_tokens_per_minute = 30;  // per client
+    std::string state_dir;             // whose disk health looks at; empty: none
+    double stuck_s = 30;               // no worker thread answers: only a restart helps
+};
+
+// How the service stands, as somebody asked it a moment ago (see Dashboard's probe).
+struct Health {
+    using Time = std::chrono::steady_clock::time_point;
+    bool up = false;                      // the last question was answered
+    std::string trouble;                  // why not
+    std::optional<service::State> state;  // the latest answer
+    Time asked, waiting_since, answered;  // answered: by a worker thread, up or not
+    double took_ms = 0;
 };
 
 // Counters for /metrics; written from several threads.
@@ -37,6 +54,7 @@ struct Traffic {
     std::array<std::atomic<std::uint64_t>, 6> by_class{};  // 1xx … 5xx
     std::array<std::atomic<std::uint64_t>, 9> by_time{};   // kBounds_ms, then more
     std::atomic<std::uint64_t> time_us{0}, refused_writes{0}, submitted{0}, cancelled{0};
+    std::atomic<std::uint64_t> wrong_tokens{0};
     void count(int status, std::chrono::microseconds took);
 };
 
@@ -82,6 +100,10 @@ Match find_route(Request& request);
 // OpenAPI 3.0 description of routes().
 std::string openapi_json();
 
+// Sets who asks: behind a trusted proxy, the last address in X-Forwarded-For that is no proxy. What
+// comes from elsewhere although proxies are named is refused.
+std::optional<Response> find_client(Request& request, const AppOptions& options);
+
 // The reason why a Host or Origin is refused, with its status; nullopt: fine.
 std::optional<Response> check_origin(const Request& request, const AppOptions& options);
 
@@ -89,7 +111,6 @@ struct App {
     AppOptions options;
     Traffic traffic;
     std::function<std::string()> transport_metrics;  // lines of the layer below, network thread
-    std::function<bool()> database_up;
 
     std::optional<Response> quick(Request& request);
     Response work(const Request& request, Source* source);
@@ -101,6 +122,20 @@ struct App {
     // False when this token has submitted too often in the last minute.
     bool may_submit(const std::string& token_sha);
 
+    // A token was wrong. False: this client has guessed too often in the last minute.
+    bool may_guess(const std::string& peer);
+    bool guesses_too_much(const std::string& peer);
+
+    // Reads without a token, by this request.
+    bool reads_are_open(const Request& request) const;
+
+    void note_probe_sent();
+    void note_probe(std::optional<service::State> state, const std::string& trouble,
+                    double took_ms);
+    Health health();
+
+    std::size_t shared_bytes();  // what the shared answers take, keys and all
+
 private:
     struct Part {
         std::shared_ptr<const nlohmann::json> document;
@@ -109,7 +144,11 @@ private:
     struct Shared {
         Response response;
         std::chrono::steady_clock::time_point until;
+        std::size_t bytes = 0;
     };
+    using Times = std::map<std::string, std::vector<std::chrono::steady_clock::time_point>>;
+    bool within_limit(Times& all, const std::string& who, int per_minute, bool count);
+    void make_room(std::size_t bytes);
     std::optional<Response> recall(const Request& request);
     void remember(const Request& request, const Response& response);
 
@@ -117,7 +156,8 @@ private:
     std::map<std::string, Part> parts_;
     std::map<std::string, Shared> shared_;  // by what is asked; open reads only
     std::size_t shared_bytes_ = 0;
-    std::map<std::string, std::vector<std::chrono::steady_clock::time_point>> submits_;
+    Times submits_, guesses_;
+    Health health_;
 };
 
 }  // namespace steady::web

@@ -1,5 +1,5 @@
-// Who may ask: Host and Origin against rebinding and cross-site forms, bearer tokens against
-// everybody else. No cookies anywhere, so a browser never carries a right by itself.
+// Authorisation: Host and Origin against DNS rebinding and cross-site forms, bearer tokens for
+// everything else. There are no cookies, so a browser never sends a credential by itself.
 
 #include <algorithm>
 #include <boost/asio/ip/address.hpp>
@@ -56,6 +56,47 @@ const char* name(Scope scope) {
     return "open";
 }
 
+std::string plain_address(const std::string& address) {
+    namespace ip = boost::asio::ip;
+    boost::system::error_code ec;
+    const ip::address parsed = ip::make_address(address, ec);
+    if (ec) return "";
+    if (parsed.is_v6() && parsed.to_v6().is_v4_mapped()) {
+        return ip::make_address_v4(ip::v4_mapped, parsed.to_v6()).to_string();
+    }
+    return parsed.to_string();
+}
+
+std::optional<Response> find_client(Request& request, const AppOptions& options) {
+    const auto is_proxy = [&](const std::string& address) {
+        return std::find(options.proxies.begin(), options.proxies.end(), address) !=
+               options.proxies.end();
+    };
+    const std::string peer = plain_address(request.peer);
+    if (!options.proxies.empty() && is_proxy(peer)) {
+        request.in_clear = header(request, "x-forwarded-proto") == "http";
+        std::string list = header(request, "x-forwarded-for");
+        while (!list.empty()) {
+            const std::size_t comma = list.rfind(',');
+            std::string one = comma == std::string::npos ? list : list.substr(comma + 1);
+            list = comma == std::string::npos ? "" : list.substr(0, comma);
+            std::erase(one, ' ');
+            request.peer = plain_address(one);
+            if (request.peer.empty()) return error_response(400, "X-Forwarded-For: not an address");
+            if (!is_proxy(request.peer)) break;
+        }
+        request.loopback = false;  // whatever the proxy says: it is not at this keyboard
+        return std::nullopt;
+    }
+    if (!options.proxies.empty() && !peer.empty() && !is_loopback(peer)) {
+        return error_response(403, "this server is reached through its proxy only");
+    }
+    for (const char* name : {"forwarded", "x-forwarded-for", "x-real-ip", "via"}) {
+        if (!header(request, name).empty()) request.forwarded = true;
+    }
+    return std::nullopt;
+}
+
 // A rebound DNS name reaches us with that name in Host; an address or localhost cannot be rebound.
 std::optional<Response> check_origin(const Request& request, const AppOptions& options) {
     const std::string& authority = header(request, "host");
@@ -82,14 +123,36 @@ std::optional<Response> check_origin(const Request& request, const AppOptions& o
     return std::nullopt;
 }
 
-bool App::may_submit(const std::string& token_sha) {
+// Counts within the last minute, in a table that strangers cannot make grow.
+bool App::within_limit(Times& all, const std::string& who, int per_minute, bool count) {
+    constexpr std::size_t kMost = 10000;
     const std::lock_guard lock(mutex_);
     const auto now = std::chrono::steady_clock::now();
-    auto& times = submits_[token_sha];
-    std::erase_if(times, [&](auto time) { return now - time > std::chrono::minutes(1); });
-    if (static_cast<int>(times.size()) >= options.submits_per_minute) return false;
-    times.push_back(now);
+    const auto is_old = [&](auto time) { return now - time > std::chrono::minutes(1); };
+    if (all.size() >= kMost) {
+        std::erase_if(all, [&](const auto& one) {
+            return std::all_of(one.second.begin(), one.second.end(), is_old);
+        });
+        if (all.size() >= kMost && !all.contains(who)) return false;
+    }
+    const auto found = all.find(who);
+    if (found != all.end()) std::erase_if(found->second, is_old);
+    const std::size_t n = found == all.end() ? 0 : found->second.size();
+    if (n >= static_cast<std::size_t>(per_minute)) return false;
+    if (count) all[who].push_back(now);
     return true;
+}
+
+bool App::may_submit(const std::string& token_sha) {
+    return within_limit(submits_, token_sha, options.submits_per_minute, true);
+}
+
+bool App::may_guess(const std::string& peer) {
+    return within_limit(guesses_, peer, options.wrong_tokens_per_minute, true);
+}
+
+bool App::guesses_too_much(const std::string& peer) {
+    return !within_limit(guesses_, peer, options.wrong_tokens_per_minute, false);
 }
 
 }  // namespace steady::web

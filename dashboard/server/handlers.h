@@ -1,4 +1,5 @@
-// The functions behind the routes, by file: assets and health (handlers_static.cpp), pages' data
+// The functions behind the routes, by file: assets (handlers_static.cpp), health and
+// metrics (handlers_health.cpp), pages' data
 // (handlers_read.cpp, handlers_experiment.cpp), figures and entries (handlers_figures.cpp),
 // series (handlers_track.cpp), machines (handlers_machines.cpp) and the writes
 // (handlers_write.cpp).
@@ -28,6 +29,7 @@ Response no_such_experiment(const Request& request);
 
 Response get_asset(const Request&, Context&);
 Response get_health(const Request&, Context&);
+Response get_ready(const Request&, Context&);
 Response get_metrics(const Request&, Context&);
 Response get_openapi(const Request&, Context&);
 

@@ -1,12 +1,11 @@
-// Journal entries: the Markdown as it stands, or as a page of its own made here. The page carries
-// no script; it needs none.
+// Journal entries, as Markdown or as a page rendered here. The page carries no script.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
 #include "dashboard/server/handlers.h"
 #include "dashboard/server/markdown.h"
-#include "runner/pipeline/entry_figures.h"
+#include "runner/entry/entry_figures.h"
 
 namespace steady::web {
 namespace {

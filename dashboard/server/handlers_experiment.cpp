@@ -6,8 +6,8 @@
 
 #include "dashboard/server/handlers.h"
 #include "dashboard/server/view_json.h"
-#include "engine/protocol/error.h"
-#include "runner/pipeline/record_json.h"
+#include "kernels/base/error.h"
+#include "runner/record/record_json.h"
 
 namespace steady::web {
 namespace {

@@ -1,7 +1,7 @@
 // Figures as SVG, by the same functions as in journal entries, from the numbers of the stored
 // analysis: the page and the entry cannot show different pictures.
 #include "dashboard/server/handlers.h"
-#include "runner/pipeline/entry_figures.h"
+#include "runner/entry/entry_figures.h"
 
 namespace steady::web {
 namespace {

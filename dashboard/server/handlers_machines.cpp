@@ -1,12 +1,11 @@
-// What is known about the machines themselves: how often they accepted what cannot be true, and how
-// their work ended. Counting is the database's; the one bound made here is a formula over two
-// counts.
+// Data about machines: accepts in A/A audits, and how attempts ended. The database counts; the one
+// bound computed here is a formula over two counts.
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "dashboard/server/handlers.h"
 #include "dashboard/server/view_json.h"
-#include "runner/pipeline/statistics.h"
+#include "runner/statistics/statistics.h"
 
 namespace steady::web {
 namespace {

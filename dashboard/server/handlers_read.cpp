@@ -5,7 +5,7 @@
 
 #include "dashboard/server/handlers.h"
 #include "dashboard/server/view_json.h"
-#include "engine/protocol/error.h"
+#include "kernels/base/error.h"
 
 namespace steady::web {
 namespace {

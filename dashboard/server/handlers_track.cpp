@@ -1,13 +1,13 @@
-// Regression tracking: the list of series, one series as data, figure and text, and the page's
-// third write, what people make of a change. The judgement was stored by `steady track`.
+// Regression tracking: the list of series, one series as data, figure and text, and the triage of a
+// change. `steady track` stored the judgement.
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "dashboard/server/handlers.h"
-#include "engine/protocol/error.h"
+#include "kernels/base/error.h"
 #include "runner/figures/plots.h"
-#include "runner/pipeline/spec.h"
+#include "runner/spec/spec.h"
 
 namespace steady::web {
 namespace {

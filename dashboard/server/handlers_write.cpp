@@ -1,13 +1,15 @@
-// The two writes (a job into the queue, its cancellation) and the check that costs nothing. The
-// server decodes with the same function as the command line, so both say the same about a file.
+// Submits and cancels jobs, and checks a file without storing it. The decoder is that of the
+// command line, so both report the same errors.
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "dashboard/server/assets.h"
 #include "dashboard/server/handlers.h"
-#include "engine/protocol/error.h"
-#include "runner/pipeline/plan.h"
-#include "runner/pipeline/spec.h"
+#include "kernels/base/error.h"
+#include "runner/plan/plan.h"
+#include "runner/spec/spec.h"
+#include "runner/spec/spec_runnable.h"
 
 namespace steady::web {
 namespace {
@@ -69,7 +71,12 @@ SpecResult decode(const Request& request) {
     if (request.body.size() > kSpecBytes) {
         throw Error("an experiment file has at most 256 KB");
     }
-    return parse_spec(request.body, "");
+    SpecResult result = parse_question(request.body, "");
+    if (result.spec) {
+        result.errors = not_runnable(*result.spec, RunPlace::queue);
+        if (!result.errors.empty()) result.spec.reset();
+    }
+    return result;
 }
 
 int priority_in(const Request& request) {
@@ -81,6 +88,12 @@ int priority_in(const Request& request) {
         throw Error("query parameter priority: allowed: a whole number from -100 to 100");
     }
     return value;
+}
+
+// Not by the scope admin: whoever runs the service need not want foreign code on its workers.
+bool may_send_commands(Context& context) {
+    const std::vector<std::string> scopes = context.source->token_scopes(context.token_sha);
+    return std::find(scopes.begin(), scopes.end(), "commands") != scopes.end();
 }
 
 }  // namespace
@@ -102,6 +115,12 @@ Response post_submit(const Request& request, Context& context) {
                              422);
     }
     const int priority = priority_in(request);
+    const bool commands = query(request, "commands") == "1";
+    if (commands && !may_send_commands(context)) {
+        return error_response(403,
+                              "this token lacks the scope commands: the program must be one "
+                              "that a worker registered");
+    }
     App& app = context.app;
     if (!app.may_submit(context.token_sha)) {
         Response response = error_response(429, "more than 30 submissions in a minute");
@@ -113,7 +132,7 @@ Response post_submit(const Request& request, Context& context) {
         response.headers.emplace_back("Retry-After", "300");
         return response;
     }
-    const Submitted submitted = context.source->submit(*result.spec, priority);
+    const Submitted submitted = context.source->submit(*result.spec, priority, commands);
     if (submitted.created) ++app.traffic.submitted;
     Response response = json_response({{"id", submitted.id},
                                        {"state", submitted.state},

@@ -1,5 +1,4 @@
-// Foreign bytes are taken apart here: URLs, escapes, UTF-8; and text is made harmless on its way
-// out.
+// Parses untrusted input: URLs, escapes, UTF-8. Escapes text for output.
 #include "dashboard/server/http.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // Requests and responses as plain structs, so that handlers are functions from one to the other and
-// know nothing of sockets or of the library that parses HTTP. Parsing of URLs lives here too: it is
-// the first thing that touches foreign bytes.
+// do not depend on sockets or on the HTTP library. URLs are parsed here too: they are the first
+// untrusted input.
 #pragma once
 
 #include <map>
@@ -22,8 +22,10 @@ struct Request {
     std::map<std::string, std::string> headers;  // names in lower case
     std::map<std::string, std::string> params;   // captured by the route's pattern
     std::string body;
-    std::string peer;  // address without port
+    std::string peer;  // address without port; behind a trusted proxy the client's own
     bool loopback = false;
+    bool forwarded = false;  // a proxy brought it that nobody named: its client is unknown
+    bool in_clear = false;   // a trusted proxy got it without TLS
 };
 
 struct Response {

@@ -1,5 +1,5 @@
-// Sockets, deadlines and caps. Everything a hostile client can do before a handler sees a request
-// is answered here; handlers run elsewhere (see app.h), never on this thread unless they are quick.
+// Sockets, deadlines and limits. Hostile clients are handled here, before a handler sees a request.
+// Handlers run on other threads (see app.h) unless they are quick.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "dashboard/server/http.h"
 
@@ -22,7 +23,8 @@ struct HttpLimits {
     int answer_deadline_ms = 10000;   // how long a reader may take for one response
     int idle_ms = 60000;              // between two requests of one connection
     int connections = 800;
-    int connections_per_address = 40;  // loopback is exempt
+    int connections_per_address = 40;  // loopback and proxies are exempt
+    std::vector<std::string> proxies;
     int event_streams = 200;
     int event_interval_ms = 1000;
     int heartbeat_ms = 15000;
@@ -65,5 +67,8 @@ private:
 
 // True for an address of this machine's loopback (127.0.0.0/8, ::1, ::ffff:127…).
 bool is_loopback(const std::string& address);
+
+// One spelling for each address: "::ffff:10.0.0.2" is "10.0.0.2". Empty: it is none.
+std::string plain_address(const std::string& address);
 
 }  // namespace steady::web

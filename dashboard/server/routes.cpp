@@ -1,5 +1,5 @@
-// Matching an address against the table of routes (routes_table.cpp), and the API's description
-// made from the same table, so that neither can disagree with the other.
+// Matches an address against the table of routes (routes_table.cpp) and describes the API from the
+// same table, so the two always agree.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// One table: what is served, to whom, by which function, in which words. Matching, permission and
-// the API's description are all read from it.
+// The table of routes: address, permission, handler, description. Matching, permission and the
+// API's description are read from it.
 #include "dashboard/server/handlers.h"
 
 namespace steady::web {
@@ -197,7 +197,8 @@ const std::vector<Route>& routes() {
          post_submit,
          "Puts an experiment in the queue; the same file twice is the same experiment (200, not "
          "201)",
-         {{"priority", "-100 to 100, default 0"}}},
+         {{"priority", "-100 to 100, default 0"},
+          {"commands", "1: for workers that run any command, confined; needs the scope commands"}}},
         {"POST",
          "/api/experiments/{id}/cancel",
          "html,json",
@@ -220,7 +221,15 @@ const std::vector<Route>& routes() {
          Scope::open,
          true,
          get_health,
-         "200 while the server answers; says whether the database does",
+         "200 ok or degraded, and why; 503 when requests are stuck and only a restart would help",
+         {}},
+        {"GET",
+         "/readyz",
+         "html,json,txt",
+         Scope::open,
+         true,
+         get_ready,
+         "200 when a request would be answered now; 503 and why otherwise",
          {}},
         {"GET", "/metrics", "html,txt", Scope::open, true, get_metrics, "Prometheus text", {}},
         {"GET", "/openapi", "json", Scope::open, true, get_openapi, "This description", {}},

@@ -1,5 +1,6 @@
-// The dashboard as one call for the command line. Binds loopback by default; wider only when
-// readers must bring a token, or when it is said aloud that they need none.
+// The dashboard as one call for the command line. It binds loopback by default; a wider bind needs
+// a proxy that ends TLS. Reads without a token are allowed on loopback only, unless `--public-
+// reads` is given.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +17,18 @@ namespace steady {
 struct ServeOptions {
     std::string database_url;
     std::string address = "127.0.0.1";
-    std::uint16_t port = 8642;       // 0: a free one
-    bool public_reads = false;       // wider than loopback: read without a token
-    std::vector<std::string> hosts;  // further names under which browsers reach this server
-    int workers = 4;                 // database connections
+    std::uint16_t port = 8642;         // 0: a free one
+    bool private_reads = false;        // reads need a token, on loopback too
+    bool public_reads = false;         // behind a proxy: read without a token
+    std::vector<std::string> proxies;  // who may bring requests of others; they end TLS
+    std::vector<std::string> hosts;    // further names under which browsers reach this server
+    int workers = 4;                   // database connections
+    std::string state_dir;             // health looks at its disk; empty: at none
 };
 
 // Serves until SIGINT or SIGTERM, returns 0. Prints the address on stdout. Throws Error: address
-// taken, database unreachable, or a wide bind for which no token exists.
+// taken, database unreachable, a wide bind without a proxy that ends TLS, or reads that need a
+// token when none exists.
 int serve(const ServeOptions& options);
 
 namespace web {
@@ -41,6 +46,7 @@ public:
 
 private:
     struct Parts;
+    void probe();
     std::unique_ptr<Parts> parts_;
 };
 

@@ -1,7 +1,7 @@
-// What the page reads and the three things it may write, as plain functions: one filling reads the
-// database (source_store.cpp), tests fill it by hand. Each worker thread holds its own, so that no
+// The queries and writes that the page may make, as plain functions. One implementation queries the
+// database (source_store.cpp); tests use a fake. Each worker thread has its own, so that no
 // connection is shared. Functions throw Error for what the reader should know, and
-// SourceUnavailable when the database is away: the worker then builds a new one.
+// SourceUnavailable when the database is unreachable: the worker then builds a new one.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,20 @@
 #include <string>
 #include <vector>
 
-#include "runner/pipeline/record.h"
+#include "runner/record/record.h"
+#include "runner/storage/dashboard_queries.h"
 #include "runner/storage/page_machines.h"
-#include "runner/storage/page_reads.h"
+#include "runner/storage/service.h"
 #include "runner/storage/track_store.h"
 
 namespace steady::web {
 
 struct SourceUnavailable : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+// The database answers, but not this now: overloaded, or out of room.
+struct SourceStrained : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
@@ -52,10 +58,13 @@ struct Source {
     std::function<std::optional<page::Events>(const std::string& id, int since)> events;
     // Scopes of the token with this hash (lower-case hex SHA-256); empty: not valid now.
     std::function<std::vector<std::string>(const std::string& sha256)> token_scopes;
-    std::function<Submitted(const Spec& spec, int priority)> submit;
+    // commands: for workers that run any command; see SubmitOptions.
+    std::function<Submitted(const Spec& spec, int priority, bool commands)> submit;
     std::function<std::string(const std::string& id)> cancel;                  // the state after it
     std::function<std::optional<std::string>(const std::string& slug)> entry;  // Markdown
     std::function<int()> queue_depth;
+    std::function<service::State()> service;                   // for health and metrics
+    std::function<void(const std::string& token_sha)> act_as;  // whose write comes; empty: over
     std::function<std::vector<page::AuditRow>()> audits;
     std::function<std::vector<page::WorkerRow>(const std::string& host, int limit)> workers;
     std::function<std::vector<track::SeriesRow>()> series;

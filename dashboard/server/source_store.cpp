@@ -4,8 +4,10 @@
 
 #include <functional>
 
-#include "runner/pipeline/entry.h"
+#include "runner/entry/entry.h"
 #include "runner/queue/submit.h"
+#include "runner/storage/migrate.h"
+#include "runner/storage/service.h"
 #include "runner/storage/store.h"
 
 namespace steady::web {
@@ -30,6 +32,8 @@ auto read(Link& link, Body body) {
     try {
         link.store.connection().transact(
             [&](Transaction& transaction) { result.emplace(body(transaction)); });
+    } catch (const DatabaseStrained& strained) {
+        throw SourceStrained(strained.what());
     } catch (const DatabaseGone& gone) {
         throw SourceUnavailable(gone.what());
     }
@@ -40,6 +44,8 @@ template <typename Body>
 auto ask(Body body) {
     try {
         return body();
+    } catch (const DatabaseStrained& strained) {
+        throw SourceStrained(strained.what());
     } catch (const DatabaseGone& gone) {
         throw SourceUnavailable(gone.what());
     }
@@ -71,12 +77,22 @@ std::optional<std::string> entry(Link& link, const std::string& slug) {
     return render(*found);
 }
 
-Submitted submit(Link& link, const Spec& spec, int priority) {
+Submitted submit(Link& link, const Spec& spec, int priority, bool commands) {
     SubmitOptions options;
     options.priority = priority;
+    options.commands = commands;
     const steady::Submitted done =
         ask([&] { return submit_experiment(link.store, spec, options); });
     return {done.id, done.state, done.created};
+}
+
+// The audit log names the token.
+void act_as(Link& link, const std::string& token_sha) {
+    link.store.connection().set_actor("");
+    if (token_sha.empty()) return;
+    const std::string token =
+        ask([&] { return service::token_name(link.store.connection(), token_sha); });
+    link.store.connection().set_actor("token " + token);
 }
 
 std::optional<SeriesDetail> series_detail(Transaction& transaction, const std::string& name,
@@ -108,7 +124,7 @@ void add_machines_and_series(Source& source, const std::shared_ptr<Link>& link) 
 MakeSource store_source(const std::string& database_url) {
     return [database_url] {
         auto link = std::make_shared<Link>(database_url);
-        read(*link, page::queue_depth);  // connects now, so that a wrong URL shows at once
+        refuse_newer_schema(link->store.connection());  // connects, so that a wrong URL shows
         auto source = std::make_unique<Source>();
         source->list = [link](const page::ListQuery& query) {
             return read(*link, [&](Transaction& t) { return page::list(t, query); });
@@ -131,24 +147,25 @@ MakeSource store_source(const std::string& database_url) {
         source->token_scopes = [link](const std::string& sha) {
             return ask([&] { return link->store.token_scopes(sha); });
         };
-        source->submit = [link](const Spec& spec, int priority) {
-            return submit(*link, spec, priority);
+        source->submit = [link](const Spec& spec, int priority, bool commands) {
+            return submit(*link, spec, priority, commands);
         };
         source->cancel = [link](const std::string& id) {
             return known([&] { return link->store.cancel(id); }).value_or("");
         };
         source->queue_depth = [link] { return read(*link, page::queue_depth); };
+        source->service = [link] {
+            return ask([&] { return service::state(link->store.connection()); });
+        };
+        source->act_as = [link](const std::string& sha) { act_as(*link, sha); };
         add_machines_and_series(*source, link);
         return source;
     };
 }
 
 bool has_token(const std::string& database_url) {
-    Store store({.url = database_url, .role = DatabaseRole::owner, .client = "serve"});
-    for (const Token& token : store.list_tokens()) {
-        if (!token.revoked) return true;
-    }
-    return false;
+    Connection connection({.url = database_url, .role = DatabaseRole::web, .client = "serve"});
+    return service::any_token(connection);
 }
 
 }  // namespace steady::web

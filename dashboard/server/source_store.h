@@ -1,4 +1,4 @@
-// The page's source filled from runner/storage.
+// The Source that queries runner/storage.
 #pragma once
 
 #include "dashboard/server/source.h"

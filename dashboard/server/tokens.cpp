@@ -6,8 +6,9 @@
 
 #include <array>
 
-#include "engine/protocol/error.h"
-#include "runner/pipeline/spec.h"
+#include "kernels/base/error.h"
+#include "runner/base/sha256.h"
+#include "runner/spec/spec.h"
 
 namespace steady::web {
 

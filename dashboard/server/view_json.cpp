@@ -1,11 +1,11 @@
-// Records and rows as the documents the page draws from. Copies numbers, judges nothing.
+// Records and rows as the documents that the page draws. Copies numbers and computes no verdict.
 #include "dashboard/server/view_json.h"
 
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "runner/pipeline/op_times.h"
-#include "runner/pipeline/report.h"
+#include "runner/entry/report.h"
+#include "runner/judge/op_times.h"
 
 namespace steady::web {
 namespace {
@@ -30,12 +30,9 @@ Flat flatten(const ArmSpec& arm) {
     return flat;
 }
 
-Flat flatten(const protocol::AppliedArm& arm) {
+Flat flatten(const ArmReport& arm) {
     Flat flat;
-    for (const auto& [op, kernel] : arm.kernels) flat["kernels." + op] = kernel.variant;
-    for (const auto& [step, way] : arm.steps) flat["steps." + step] = way;
-    for (const auto& [flag, value] : arm.engine_flags) flat["engine_flags." + flag] = value;
-    flat["threads"] = std::to_string(arm.threads);
+    for (const auto& [path, setting] : arm.settings) flat[path] = setting.value;
     return flat;
 }
 
@@ -83,11 +80,40 @@ json correctness_json(const Evidence& evidence) {
                    ? json()
                    : json{{"failure", evidence.correctness_failure}};
     }
-    const auto& reply = *evidence.correctness;
-    return {
-        {"positions", reply.positions},  {"top1_agree", reply.top1_agree}, {"kl", reply.kl},
-        {"kl_max", reply.kl_max},        {"max_abs", reply.max_abs},       {"rel_l2", reply.rel_l2},
-        {"non_finite", reply.non_finite}};
+    const OutputsReport& outputs = *evidence.correctness;
+    json out = json::object();
+    if (outputs.engine) {
+        out = outputs.distances;
+        out["positions"] = outputs.positions;
+        out["non_finite"] = outputs.unusable;
+        return out;
+    }
+    out["checks"] = json::array();
+    for (const OutputCheck& check : outputs.checks) {
+        out["checks"].push_back({{"gate", check.gate},
+                                 {"need", check.need},
+                                 {"held", check.held},
+                                 {"detail", check.detail}});
+    }
+    out["proofs"] = json::array();
+    for (const Proof& proof : outputs.proofs) {
+        out["proofs"].push_back({{"arm", proof.arm},
+                                 {"rule", proof.rule},
+                                 {"text", proof.text},
+                                 {"held", proof.held},
+                                 {"detail", proof.detail}});
+    }
+    return out;
+}
+
+// What each arm was built from and loads, for programs that are no part of this project.
+json program_json(const Evidence& evidence) {
+    if (!evidence.applied || evidence.applied->engine) return json();
+    json out = {{"refused", evidence.applied->refused}, {"detail", evidence.applied->detail}};
+    for (const auto& [name, arm] : evidence.applied->arms) {
+        out["arms"][name] = {{"settings", flatten(arm)}, {"facts", arm.facts}, {"log", arm.log}};
+    }
+    return out;
 }
 
 json attempts_json(const std::vector<Attempt>& attempts) {
@@ -289,6 +315,7 @@ json experiment_json(const Record& record) {
                 {"mode", name(record.spec.schedule.mode)},
                 {"change", arms_difference(record)},
                 {"correctness", correctness_json(record.evidence)},
+                {"program", program_json(record.evidence)},
                 {"profile", profile_json(record.evidence)},
                 {"attempts", attempts_json(record.attempts)},
                 {"environment", environment_json(record.attempts)},

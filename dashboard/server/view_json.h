@@ -1,6 +1,6 @@
-// The documents that the page draws from: what a reader needs of a record, without the raw samples
-// (those are in /x/<id>/record.json). Nothing is judged here; numbers are copied from the stored
-// analysis, and pair values are medians for display.
+// The documents that the page draws: what a reader needs of a record, without the raw samples
+// (those are in /x/<id>/record.json). Numbers are copied from the stored analysis; pair values are
+// medians for display.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

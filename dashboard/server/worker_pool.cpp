@@ -1,4 +1,4 @@
-// Threads that wait for the database. A source that failed is thrown away, never mended.
+// Threads that wait for the database. A Source that failed is discarded and built anew.
 #include "dashboard/server/worker_pool.h"
 
 #include <algorithm>

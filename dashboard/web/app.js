@@ -3,6 +3,7 @@
 // and all state is in the address.
 import { ApiError, setToken, token } from './api.js';
 import { h, replace } from './dom.js';
+import { drawBy, go } from './navigation.js';
 
 const VIEWS = [
   [/^\/$/, () => import('./views/overview.js')],
@@ -120,7 +121,7 @@ async function follow(view, args, turn, last) {
   }
 }
 
-export async function show() {
+async function show() {
   const turn = (current += 1);
   controller?.abort();
   controller = new AbortController();
@@ -137,7 +138,7 @@ export async function show() {
   try {
     const view = (await entry[1]()).default;
     document.title = `${view.title(params)} · Steady`;
-    cli.textContent = view.cli ? `Same data: ${view.cli(params, query)}` : '';
+    cli.textContent = view.cli ? `Command line: ${view.cli(params, query)}` : '';
     const data = await view.load(...args, controller.signal);
     if (turn !== current) return;
     if (view.pageTitle) document.title = `${view.pageTitle(data)} · Steady`;
@@ -147,17 +148,6 @@ export async function show() {
   } catch (error) {
     if (error.name !== 'AbortError' && turn === current) replace(main, problem(error));
   }
-}
-
-// Changes the address and draws it; `keep` replaces the entry in the history (typing in a filter).
-export function go(url, keep = false) {
-  history[keep ? 'replaceState' : 'pushState'](null, '', url);
-  const done = show();
-  if (!keep) {
-    window.scrollTo(0, 0);
-    main.focus({ preventScroll: true });
-  }
-  return done;
 }
 
 function isOurs(link, event) {
@@ -192,4 +182,5 @@ document.addEventListener('keydown', (event) => {
   field.focus();
 });
 
+drawBy(show);
 show();

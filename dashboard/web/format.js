@@ -1,5 +1,5 @@
-// Numbers and times as people read them. A number never travels without sign, unit and spread; what
-// is unknown is shown as a dash, never as zero.
+// Numbers and times as text. A number always has sign, unit and spread; an unknown value is a dash,
+// never zero.
 
 const MINUS = '\u2212';
 const THIN = '\u202f';

@@ -1,4 +1,4 @@
-// Bounds first, bytes second.
+// Checks bounds before it reads bytes.
 #include "engine/gguf/cursor.h"
 
 #include <fmt/format.h>

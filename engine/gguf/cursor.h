@@ -1,5 +1,5 @@
-// The one place that walks over bytes of a model file. Every step is checked against the length
-// before it is taken, sizes are 64-bit, and nothing else in the loader does pointer arithmetic.
+// The only code that moves through the bytes of a model file. Every step is checked against the
+// length first, sizes are 64-bit, and nothing else in the loader does pointer arithmetic.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/text/utf8.h"
+#include "kernels/base/utf8.h"
 
 namespace steady {
 

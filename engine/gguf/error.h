@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/protocol/error.h"
+#include "kernels/base/error.h"
 
 namespace steady {
 

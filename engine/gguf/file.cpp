@@ -1,5 +1,5 @@
-// Getters of a checked file. Types are compared exactly: a key of the wrong type is a damaged or
-// foreign file, and guessing what it meant has cost other loaders dearly.
+// Getters of a checked file. Types are compared exactly: a key of the wrong type means a damaged
+// file or another format.
 #include "engine/gguf/file.h"
 
 #include <fmt/format.h>

@@ -15,7 +15,7 @@
 
 #include "engine/gguf/error.h"
 #include "engine/gguf/window.h"
-#include "kernels/base/formats.h"
+#include "kernels/formats/formats.h"
 
 namespace steady {
 

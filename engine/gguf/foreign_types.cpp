@@ -1,4 +1,4 @@
-// The type numbers of GGUF that are outside of kernels/base/formats.h.
+// The type numbers of GGUF that are outside of kernels/formats/formats.h.
 #include "engine/gguf/foreign_types.h"
 
 #include <fmt/format.h>
@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "kernels/base/formats.h"
+#include "kernels/formats/formats.h"
 
 namespace steady {
 namespace {

@@ -7,7 +7,7 @@
 
 namespace steady {
 
-std::string foreign_type_name(std::uint32_t number);  // "23 (iq4_xs)", or "99" if nobody knows it
+std::string foreign_type_name(std::uint32_t number);  // "23 (iq4_xs)", or "99" if it is unknown
 std::string readable_type_names();                    // "f32, f16, …"
 
 }  // namespace steady

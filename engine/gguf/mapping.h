@@ -1,5 +1,5 @@
-// A file mapped read-only, with an answer to the signal that the system sends when somebody
-// shortens the file meanwhile: one line on stderr and exit code 2, instead of a core dump.
+// A file mapped read-only. When another process shortens the file, the system sends SIGBUS; the
+// handler prints one line and exits with code 2 instead of a core dump.
 #pragma once
 
 #include <cstddef>

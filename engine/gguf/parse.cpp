@@ -1,6 +1,6 @@
-// Reads a GGUF header front to back with one cursor, and refuses whatever could hurt later: counts
-// that the file is too short for, sizes that overflow, names that repeat, tensors that overlap or
-// leave the file. The checks are those that other loaders missed (engine/gguf/README.md).
+// Parses a GGUF header with one cursor and refuses invalid input: counts that exceed the file,
+// sizes that overflow, duplicate names, tensors that overlap or leave the file.
+// engine/gguf/README.md lists the checks.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>

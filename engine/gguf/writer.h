@@ -1,5 +1,5 @@
-// The other direction: builds the header of a GGUF file (version 3). Metadata is written in the
-// order of the calls, tensors get their places in the order in which they are added.
+// Builds the header of a GGUF file (version 3). Metadata is written in the order of the calls;
+// tensors are placed in the order in which they are added.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/base/formats.h"
+#include "kernels/formats/formats.h"
 
 namespace steady {
 

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "engine/model/steps/steps_internal.h"
+#include "engine/model/forward_parts.h"
 
 namespace steady {
 namespace {
@@ -134,7 +134,8 @@ void swiglu_hidden(Arm& arm, const Block& b) {
     quantize_for(arm, s.hidden, s.n * n, {&b.ffn_down});
 }
 
-void embed(Arm& arm, std::span<const std::int32_t> tokens) {
+void embed(Arm& arm, std::span<const std::int32_t> tokens, std::int64_t first) {
+    if (arm.joined) return embed_joined(arm, tokens.back(), first);
     begin_pass(arm.state, arm.config, static_cast<std::int64_t>(tokens.size()));
     const Matrix& m = arm.weights.token_embd;
     each<DequantizeRow>(arm, [&](std::int64_t t) -> DequantizeRow::Args {
@@ -145,6 +146,7 @@ void embed(Arm& arm, std::span<const std::int32_t> tokens) {
 }
 
 void run_feed_forward(Arm& arm, std::int64_t index) {
+    if (arm.joined) return run_feed_forward_joined(arm, index);
     State& s = arm.state;
     const Config& c = arm.config;
     const Block& b = arm.weights.blocks[static_cast<std::size_t>(index)];
@@ -163,19 +165,21 @@ void run_feed_forward(Arm& arm, std::int64_t index) {
 }
 
 void run_block(Arm& arm, std::int64_t index, std::int64_t first) {
+    if (arm.joined) return run_block_joined(arm, index);
     attention(arm, arm.weights.blocks[static_cast<std::size_t>(index)], index, first);
     run_feed_forward(arm, index);
 }
 
 std::span<const float> forward(Arm& arm, std::span<const std::int32_t> tokens, std::int64_t first,
-                               bool want_logits) {
+                               Want want) {
+    if (arm.joined) return forward_joined(arm, tokens, first, want);
     State& s = arm.state;
     const Config& c = arm.config;
     const Weights& w = arm.weights;
-    embed(arm, tokens);
+    embed(arm, tokens, first);
     arm.note("inp_embd", -1, values_of(s.x, s.n, c.dim));
     for (std::int64_t i = 0; i < c.n_blocks; ++i) run_block(arm, i, first);
-    if (!want_logits) return {};
+    if (want == Want::nothing) return {};
     // Only the last token's logits: from here on it is the only one.
     const float* last = s.x.data() + (s.n - 1) * c.dim;
     begin_pass(s, c, 1);

@@ -6,23 +6,23 @@
 #include <cstdint>
 #include <span>
 
-#include "engine/run/arm.h"
+#include "engine/model/arm.h"
 
 namespace steady {
 
 // Feeds 1 … batch tokens at positions first … (first + n ≤ context), which extends the
 // cache. Returns the last token's logits [n_vocab], valid until the next call; empty when they are
-// not wanted (inside a prompt).
+// not wanted (inside a prompt), or left where they were made.
 std::span<const float> forward(Arm& arm, std::span<const std::int32_t> tokens, std::int64_t first,
-                               bool want_logits = true);
+                               Want want = Want::logits);
 inline std::span<const float> forward(Arm& arm, std::int32_t token, std::int64_t position,
-                                      bool want_logits = true) {
-    return forward(arm, {&token, 1}, position, want_logits);
+                                      Want want = Want::logits) {
+    return forward(arm, {&token, 1}, position, want);
 }
 
-// The parts, for block-level measurements. embed begins a pass of these tokens; block `index` takes
-// and leaves state.x.
-void embed(Arm& arm, std::span<const std::int32_t> tokens);
+// The parts, for block-level measurements. embed begins a pass of these tokens at positions first
+// …; block `index` takes and leaves state.x.
+void embed(Arm& arm, std::span<const std::int32_t> tokens, std::int64_t first);
 void run_block(Arm& arm, std::int64_t index, std::int64_t first);
 void run_feed_forward(Arm& arm, std::int64_t index);  // with its norm and residual
 

@@ -6,11 +6,13 @@
 #include <sys/mman.h>
 
 #include <cstring>
+#include <vector>
 
 #include "engine/model/weight_store.h"
 #include "kernels/mla_attention_i16/op.h"
 #include "kernels/mla_attention_i8x2/op.h"
 #include "kernels/mla_attention_q8/op.h"
+#include "kernels/runtime/gpu.h"
 
 namespace steady {
 namespace {
@@ -34,8 +36,8 @@ std::int64_t bytes_of_row(CacheForm form, Type type, std::int64_t width, std::in
 
 }  // namespace
 
-KvCache::KvCache(const Config& config, std::int64_t context, CacheForm form, Type type)
-    : form_(form), type_(type), context_(context) {
+KvCache::KvCache(const Config& config, std::int64_t context, CacheForm form, Type type, bool on_gpu)
+    : on_gpu_(on_gpu), form_(form), type_(type), context_(context) {
     if (context < 1 || context > (std::int64_t{1} << 24)) {
         throw Error{fmt::format("context: {} positions; allowed 1 … {}", context, 1 << 24)};
     }
@@ -47,14 +49,11 @@ KvCache::KvCache(const Config& config, std::int64_t context, CacheForm form, Typ
     row_bytes_ = bytes_of_row(form, type, width_, kv_rank_);
     region_ = (context + group - 1) / group * group * row_bytes_;
     bytes_ = config.n_blocks * n_heads_ * region_;
-    const std::int64_t available = available_memory_bytes();
-    if (available > 0 && bytes_ > available) {
-        throw Error{fmt::format(
-            "context: {} blocks × {} rows × {} positions × {} values × {} bytes = {} of KV cache, "
-            "and {} of memory are available; ask for at most {} positions",
-            config.n_blocks, n_heads_, context, width_, value_bytes(form, type),
-            human_bytes(bytes_), human_bytes(available),
-            available / (config.n_blocks * n_heads_ * row_bytes_))};
+    check_room(config);
+    if (on_gpu) {
+        data_ = static_cast<std::byte*>(gpu::allocate(bytes_));
+        gpu::fill_zero(data_, bytes_);
+        return;
     }
     void* memory = mmap(nullptr, static_cast<std::size_t>(bytes_), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -64,6 +63,18 @@ KvCache::KvCache(const Config& config, std::int64_t context, CacheForm form, Typ
     madvise(memory, static_cast<std::size_t>(bytes_), MADV_HUGEPAGE);
     std::memset(memory, 0, static_cast<std::size_t>(bytes_));
     data_ = static_cast<std::byte*>(memory);
+}
+
+void KvCache::check_room(const Config& config) const {
+    const std::int64_t available = on_gpu_ ? gpu::info().free_bytes : available_memory_bytes();
+    if (available > 0 && bytes_ > available) {
+        throw Error{fmt::format(
+            "context: {} blocks × {} rows × {} positions × {} values × {} bytes = {} of KV cache, "
+            "and {} of memory are available; ask for at most {} positions",
+            config.n_blocks, n_heads_, context_, width_, value_bytes(form_, type_),
+            human_bytes(bytes_), human_bytes(available),
+            available / (config.n_blocks * n_heads_ * row_bytes_))};
+    }
 }
 
 void KvCache::copy(std::byte* region, std::int64_t from, std::int64_t to) const {
@@ -80,11 +91,21 @@ void KvCache::repeat(std::int64_t n, std::int64_t n_positions) {
     if (n_positions > context_) {
         throw Error{fmt::format("context: {} positions do not hold {}", context_, n_positions)};
     }
+    std::vector<std::byte> there(on_gpu_ ? static_cast<std::size_t>(region_) : 0);
     for (std::byte* region = data_; region < data_ + bytes_; region += region_) {
-        for (std::int64_t i = n; i < n_positions; ++i) copy(region, i % n, i);
+        std::byte* rows = on_gpu_ ? there.data() : region;
+        if (on_gpu_) gpu::download(rows, region, region_);
+        for (std::int64_t i = n; i < n_positions; ++i) copy(rows, i % n, i);
+        if (on_gpu_) gpu::upload(region, rows, region_);
     }
 }
 
-KvCache::~KvCache() { munmap(data_, static_cast<std::size_t>(bytes_)); }
+KvCache::~KvCache() {
+    if (on_gpu_) {
+        gpu::release(data_);
+    } else {
+        munmap(data_, static_cast<std::size_t>(bytes_));
+    }
+}
 
 }  // namespace steady

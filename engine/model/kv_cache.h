@@ -1,32 +1,23 @@
 // What attention remembers of the positions so far, for one arm. The latent forms keep one row per
 // position, shared by all heads, as values of a type or rounded to integers; the full form keeps
-// keys and values of every head and is what the materialised step reads.
+// keys and values of every head and is what the materialised step reads. It lies where its arm
+// runs.
 #pragma once
 
 #include <cstdint>
 
+#include "engine/exec/steps.h"
 #include "engine/model/config.h"
-#include "kernels/base/formats.h"
+#include "kernels/formats/formats.h"
 
 namespace steady {
-
-enum class CacheForm {
-    rows,   // [n_blocks][context][kv_rank + n_rot] values of a type (f32, f16 or bf16)
-    full,   // [n_blocks][heads][context][n_value + head_size] of them, value first, then key
-    bytes,  // [n_blocks][groups of positions] as op mla_attention_q8 keeps them
-    i16,    // [n_blocks][groups of positions] as op mla_attention_i16 keeps them
-    i8x2,   // [n_blocks][groups of positions] as op mla_attention_i8x2 keeps them
-};
-// Whether a form keeps what it is given but for its type's own rounding.
-inline bool keeps_values(CacheForm form) {
-    return form == CacheForm::rows || form == CacheForm::full;
-}
 
 class KvCache {
 public:
     // `type` is that of the values, and not asked where they become integers. Error with the
     // arithmetic shown if it does not fit into available memory.
-    KvCache(const Config& config, std::int64_t context, CacheForm form, Type type);
+    KvCache(const Config& config, std::int64_t context, CacheForm form, Type type,
+            bool on_gpu = false);
     ~KvCache();
     KvCache(const KvCache&) = delete;
     KvCache& operator=(const KvCache&) = delete;
@@ -50,9 +41,11 @@ public:
     void repeat(std::int64_t n, std::int64_t n_positions);
 
 private:
+    void check_room(const Config& config) const;
     void copy(std::byte* region, std::int64_t from, std::int64_t to) const;
 
     std::byte* data_ = nullptr;
+    bool on_gpu_ = false;
     CacheForm form_ = CacheForm::rows;
     Type type_ = Type::f32;
     std::int64_t context_ = 0, width_ = 0, kv_rank_ = 0, row_bytes_ = 0, n_heads_ = 1;

@@ -16,7 +16,6 @@
 namespace steady {
 namespace {
 
-constexpr std::int64_t kHugePage = 2 << 20;
 constexpr int kCollapse = 25;  // MADV_COLLAPSE, Linux 6.1
 constexpr char kMagic[16] = "steady-weights1";
 

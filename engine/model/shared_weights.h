@@ -15,6 +15,8 @@
 
 namespace steady {
 
+inline constexpr std::int64_t kHugePage = 2 << 20;  // bytes
+
 class SharedWeights {
 public:
     // Error: the descriptor is no memory file that this process may write, or it holds the weights

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/model/config.h"
-#include "kernels/base/activation.h"
+#include "kernels/registry/activation.h"
 
 namespace steady {
 

@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::int64_t kAlignment = 64;
 constexpr std::int64_t kPieceBytes = 8 << 20;
-constexpr std::int64_t kHugePage = 2 << 20;
 // Headroom that loading leaves to the rest of the machine.
 constexpr std::int64_t kKeepFree = 256 << 20;
 
@@ -96,7 +95,7 @@ std::span<const std::byte> WeightStore::largest() const {
 std::int64_t WeightStore::bytes_of(const Placement& placement) {
     const auto cols = static_cast<std::int64_t>(placement.tensor->dims[0]);
     const std::int64_t n_rows = placement.n_rows();
-    if (packs(placement)) return placement.packer->packed_bytes({n_rows, cols});
+    if (packs(placement)) return placement.packer->packed_bytes({n_rows, cols, placement.type()});
     return n_rows * row_bytes(placement.type(), cols);
 }
 
@@ -275,8 +274,9 @@ void WeightStore::load_product(const Item& item, std::int64_t group) const {
         std::memcpy(item.data + placed * stride, bytes, static_cast<std::size_t>(n_rows * stride));
         return;
     }
-    std::byte* dst = item.data + (placed == 0 ? 0 : p.packer->packed_bytes({placed, cols}));
-    p.packer->pack({n_rows, cols}, bytes, dst);
+    std::byte* dst =
+        item.data + (placed == 0 ? 0 : p.packer->packed_bytes({placed, cols, p.type()}));
+    p.packer->pack({n_rows, cols, p.type()}, bytes, dst);
 }
 
 void WeightStore::load_item(const Item& item) const {
@@ -301,8 +301,9 @@ void WeightStore::load_item(const Item& item) const {
                 continue;
             }
             load_rows(item, group, first, n, staging.data());
-            std::byte* dst = item.data + (placed == 0 ? 0 : p.packer->packed_bytes({placed, cols}));
-            p.packer->pack({n, cols}, staging.data(), dst);
+            std::byte* dst =
+                item.data + (placed == 0 ? 0 : p.packer->packed_bytes({placed, cols, p.type()}));
+            p.packer->pack({n, cols, p.type()}, staging.data(), dst);
         }
     }
 }

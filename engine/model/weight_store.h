@@ -14,7 +14,7 @@
 
 #include "engine/gguf/file.h"
 #include "engine/model/shared_weights.h"
-#include "kernels/base/registry.h"
+#include "kernels/registry/registry.h"
 
 namespace steady {
 

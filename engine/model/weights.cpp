@@ -85,6 +85,7 @@ const float* Walk::vector(const std::string& name, std::int64_t n) {
 // The variant that multiplies matrices of this type, and so decides their layout.
 const VariantBase* Walk::packer(Type type) const {
     if (plan == nullptr) return nullptr;
+    if (plan->block->joined) return &plan->variant<Products>();  // the others' layout is its
     switch (type) {
         case Type::q4_0:
             return &plan->variant<Q4_0Matvec>();
@@ -139,7 +140,8 @@ Matrix Walk::place(Matrix m, Placement placement, bool used_by_matvec) {
     if (store == nullptr) return m;
     if (placement.packer == nullptr && used_by_matvec) placement.packer = packer(m.type);
     const bool packed = placement.packer != nullptr && placement.packer->pack != nullptr;
-    m.group_bytes = packed ? placement.packer->packed_bytes({m.rows, m.cols}) : m.source_bytes();
+    m.group_bytes =
+        packed ? placement.packer->packed_bytes({m.rows, m.cols, m.type}) : m.source_bytes();
     m.data = put(placement);
     return m;
 }
@@ -226,7 +228,7 @@ void Walk::attention(Block& block, const std::string& prefix) {
 // One of the experts' tensors: whole for op q4_0_experts, expert by expert for a matvec.
 Matrix Walk::expert_matrix(const Tensor& tensor, std::int64_t rows, std::int64_t cols,
                            std::int64_t stride, std::int64_t first) {
-    const bool fused = plan != nullptr && plan->moe->needs_q4_0_experts;
+    const bool fused = plan != nullptr && !plan->block->joined && plan->moe->needs_q4_0_experts;
     const VariantBase* by = nullptr;
     if (plan != nullptr) by = fused ? &plan->variant<Q4_0Experts>() : packer(tensor.type);
     if (tensor.type != Type::q4_0) uses.traits.experts_are_q4_0 = false;
@@ -286,8 +288,10 @@ Weights Walk::weights() {
     uses.traits.n_value = c.n_value;
     uses.traits.head_size = c.head_size();
     uses.traits.experts_are_q4_0 = uses.traits.has_experts;
-    all.token_embd = place({embedding.type, 1, c.n_vocab, c.dim},
-                           {&embedding, 1, c.n_vocab, c.n_vocab, 0}, false);
+    const bool joined = plan != nullptr && plan->block->joined;
+    all.token_embd = place(
+        {embedding.type, 1, c.n_vocab, c.dim},
+        {&embedding, 1, c.n_vocab, c.n_vocab, 0, joined ? packer(embedding.type) : nullptr}, false);
     for (std::int64_t i = 0; i < c.n_blocks; ++i) all.blocks.push_back(block(i));
     all.output_norm = vector("output_norm.weight", c.dim);
     all.output = matrix(tied ? "token_embd.weight" : "output.weight", c.n_vocab, c.dim);
@@ -322,6 +326,21 @@ void sort_by_bytes(Uses<Op>& uses) {
                      [](const typename Op::Shape& a, const typename Op::Shape& b) {
                          return Op::cost(a).weight_bytes > Op::cost(b).weight_bytes;
                      });
+}
+
+// Of the joined ops; types are the first block's of each kind.
+void note_joined_ops(UsedShapes& shapes, const Config& c, const Weights& w) {
+    std::get<Uses<TokenRow>>(shapes).shapes = {{w.token_embd.type, c.n_vocab, c.dim}};
+    const Block& last = w.blocks.back();
+    std::get<Uses<Products>>(shapes).shapes = {
+        {w.output.type, w.output.rows, w.output.cols, 1, 2},
+        {last.attn_output.type, last.attn_output.rows, last.attn_output.cols, 1, 1, 2}};
+    std::get<Uses<MlaDecode>>(shapes).shapes = {{c.n_heads, c.q_rank, c.n_nope, c.n_rot, c.n_value,
+                                                 c.kv_rank, 512, Type::f32, last.attn_v_b.type}};
+    if (last.dense) return;
+    std::get<Uses<MoeDecode>>(shapes).shapes = {
+        {c.n_experts, c.n_experts_used, c.dim, c.expert_ff, c.shared_ff(), last.ffn_gate_exps.type,
+         last.ffn_gate.present() ? last.ffn_gate.type : Type::q4_0}};
 }
 
 void note_other_ops(UsedShapes& shapes, const Config& c, const ModelTraits& traits,
@@ -359,6 +378,7 @@ ModelUses model_uses(const GgufFile& file, const Config& config) {
     Walk walk{file, config};
     const Weights weights = walk.weights();
     note_other_ops(walk.uses.shapes, config, walk.uses.traits, weights.token_embd.type);
+    note_joined_ops(walk.uses.shapes, config, weights);
     for_each_op(walk.uses.shapes, [](auto& uses) { sort_by_bytes(uses); });
     return walk.uses;
 }

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/exec/kernel_plan.h"
 #include "engine/model/config.h"
 #include "engine/model/weight_store.h"
-#include "engine/run/kernel_plan.h"
 
 namespace steady {
 

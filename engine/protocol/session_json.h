@@ -15,8 +15,8 @@
 #include <variant>
 #include <vector>
 
-#include "engine/protocol/error.h"
 #include "engine/protocol/session.h"
+#include "kernels/base/error.h"
 
 namespace steady::protocol {
 

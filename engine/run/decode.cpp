@@ -30,11 +30,11 @@ void burn(std::int64_t begin_ns, double share) {
 TimedToken timed_token(Arm& arm, Scope scope, std::int32_t token, std::int64_t position,
                        std::int64_t turn) {
     const std::int64_t block = block_of_turn(arm.config, turn);
-    if (scope != Scope::model) embed(arm, {&token, 1});
+    if (scope != Scope::model) embed(arm, {&token, 1}, position);
     const std::int64_t begin = now_ns();
     switch (scope) {
         case Scope::model:
-            forward(arm, token, position);
+            forward(arm, token, position, Want::made);
             break;
         case Scope::block:
             run_block(arm, block, position);
@@ -55,7 +55,7 @@ std::span<const float> feed(Arm& arm, std::span<const std::int32_t> tokens, std:
         const std::int64_t begin = arm.options.burn > 0 ? now_ns() : 0;
         const std::size_t n = std::min(batch, tokens.size() - i);
         logits = forward(arm, tokens.subspan(i, n), first + static_cast<std::int64_t>(i),
-                         i + n == tokens.size());
+                         i + n == tokens.size() ? Want::logits : Want::nothing);
         if (arm.options.burn > 0) burn(begin, arm.options.burn);
     }
     return logits;

@@ -1,5 +1,5 @@
-// Feeding forced tokens to an arm and timing each: the loop under every measurement. The planted
-// slow-down (option burn) happens here, inside the token's own time, so that its truth is known.
+// Feeds forced tokens to an arm and times each: the loop under every measurement. The injected
+// slowdown (option burn) is added here, inside the token's own time.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/gguf/file.h"
-#include "engine/run/arm.h"
+#include "engine/model/arm.h"
 
 namespace steady {
 

@@ -1,5 +1,5 @@
-// The duet's loop: blocks of two chunks, one per arm, over the same positions. While one arm runs,
-// the other's threads are parked; readings of the machine stand between chunks, never inside one.
+// The loop of a duet: blocks of two chunks, one per arm, over the same positions. While one arm
+// runs, the other's threads are parked. Noise signals are read between chunks, never inside one.
 #include "engine/run/duet.h"
 
 #include <fmt/core.h>
@@ -57,7 +57,7 @@ double sentinel(std::span<const std::byte> memory) {
 }
 
 // One arm's half of the duet.
-struct Voice {
+struct ArmRun {
     Arm& arm;
     protocol::DuetArm out{};
     std::int64_t launches = 0;
@@ -113,11 +113,11 @@ protocol::DuetReply run_duet(const GgufFile& file, Arm& a, Arm& b, const DuetReq
     const std::vector<std::int32_t> tokens = forced_tokens(
         file, request.text, duet_positions(request) - request.depth, a.config.n_vocab);
     const PageBuffer memory(kSentinelBytes);
-    Voice voices[2] = {{a}, {b}};
-    for (Voice& voice : voices) {
-        voice.arm.pool.park();
-        voice.out.token_ns.reserve(tokens.size());
-        voice.out.start_ns.reserve(tokens.size());
+    ArmRun runs[2] = {{a}, {b}};
+    for (ArmRun& run : runs) {
+        run.arm.pool.park();
+        run.out.token_ns.reserve(tokens.size());
+        run.out.start_ns.reserve(tokens.size());
     }
     protocol::DuetReply reply;
     reply.sentinel_gb_per_s = sentinel(memory.bytes());
@@ -127,20 +127,20 @@ protocol::DuetReply run_duet(const GgufFile& file, Arm& a, Arm& b, const DuetReq
     const std::span<const std::int32_t> prompt(tokens.data(),
                                                static_cast<std::size_t>(request.prompt_tokens));
     const auto first_of = [&](std::size_t block) { return request.coins[block] == '0' ? 0 : 1; };
-    voices[first_of(0)].prompt(prompt, request.depth);
-    voices[1 - first_of(0)].prompt(prompt, request.depth);
+    runs[first_of(0)].prompt(prompt, request.depth);
+    runs[1 - first_of(0)].prompt(prompt, request.depth);
     for (std::size_t block = 0; block < request.coins.size(); ++block) {
         const std::int64_t turn = static_cast<std::int64_t>(block) * request.chunk;
-        voices[first_of(block)].chunk(request, tokens, turn, began_ns);
-        voices[1 - first_of(block)].chunk(request, tokens, turn, began_ns);
+        runs[first_of(block)].chunk(request, tokens, turn, began_ns);
+        runs[1 - first_of(block)].chunk(request, tokens, turn, began_ns);
     }
 
     const CpuShares shares = cpu_shares(begin, cpu_times());
     reply.steal_share = shares.steal;
     reply.busy_others_share = shares.busy_others;
     reply.sentinel_gb_per_s = (reply.sentinel_gb_per_s + sentinel(memory.bytes())) / 2;
-    reply.a = voices[0].finish();
-    reply.b = voices[1].finish();
+    reply.a = runs[0].finish();
+    reply.b = runs[1].finish();
     return reply;
 }
 

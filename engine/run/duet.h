@@ -1,6 +1,6 @@
-// Both arms in one process, over the same weights and the same forced tokens, taking turns every
-// few tokens in an order that coins decided beforehand. Exchanging the arms' names negates the
-// result whatever the machine does meanwhile: that is what makes the comparison fair.
+// Both arms in one process, over the same weights and the same forced tokens, alternating every few
+// tokens in a random order that was drawn beforehand. Exchanging the arms' names negates the result
+// whatever the machine does, which makes the comparison fair.
 #pragma once
 
 #include "engine/protocol/session.h"

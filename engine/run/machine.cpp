@@ -1,5 +1,4 @@
-// Memory is read with the widest loads the CPU has, since the question is what memory can give, not
-// what a narrow loop can take.
+// Memory is read with the widest loads of the CPU, to measure the memory and not the loop.
 #include "engine/run/machine.h"
 
 #include <immintrin.h>
@@ -12,10 +11,11 @@
 #include <fstream>
 #include <string>
 
-#include "engine/protocol/error.h"
-#include "engine/run/clock.h"
-#include "kernels/base/cpu.h"
-#include "kernels/base/target.h"
+#include "engine/exec/clock.h"
+#include "kernels/base/error.h"
+#include "kernels/registry/cpu.h"
+#include "kernels/runtime/gpu.h"
+#include "kernels/simd/target.h"
 
 KERNEL_TARGET_BEGIN(KERNEL_AVX512)
 namespace steady {
@@ -100,6 +100,15 @@ double read_bytes_per_s(ThreadPool& pool, std::span<const std::byte> memory, int
     }
     return static_cast<double>(rows * kRow) /
            (static_cast<double>(std::max<std::int64_t>(best, 1)) * 1e-9);
+}
+
+double gpu_read_gb_per_s() {
+    constexpr std::int64_t kBytes = std::int64_t{1} << 31;
+    void* memory = gpu::allocate(kBytes);
+    gpu::fill_zero(memory, kBytes);
+    const double bytes_per_s = gpu::read_bytes_per_s(memory, kBytes, 5);
+    gpu::release(memory);
+    return bytes_per_s / 1e9;
 }
 
 CpuTimes cpu_times() {

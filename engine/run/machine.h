@@ -1,12 +1,12 @@
-// Readings of the machine that belong to a measurement: how fast memory can be read right now, and
-// what others took of the CPUs meanwhile. None of them knows which arm ran.
+// Measurements of the machine that belong to a pair: the memory read speed now, and the CPU time
+// that other programs used. None of them depends on which arm ran.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
-#include "engine/run/threads.h"
+#include "engine/exec/threads.h"
 
 namespace steady {
 
@@ -30,6 +30,9 @@ constexpr std::int64_t kReadProbeBytes = std::int64_t{1} << 29;
 // Bytes per second at which the pool's threads read `memory`, best of `passes` whole passes.
 double read_bytes_per_s(ThreadPool& pool, std::span<const std::byte> memory, int passes);
 
+// The same of the GPU in use, in GB/s, over a buffer that its caches do not hold.
+double gpu_read_gb_per_s();
+
 // CPU time since boot, in seconds, from /proc/stat; own is this process's.
 struct CpuTimes {
     double busy = 0, steal = 0, own = 0;
@@ -43,7 +46,7 @@ struct CpuShares {
 };
 CpuShares cpu_shares(const CpuTimes& begin, const CpuTimes& end);
 
-// What the process suffered so far.
+// Involuntary switches and major faults of the process so far.
 struct Disturbances {
     std::int64_t involuntary_switches = 0, major_faults = 0;
 };

@@ -15,6 +15,7 @@ std::vector<std::unique_ptr<Arm>> Model::make_arms(const std::vector<ArmOptions>
                                                    std::int64_t context) {
     std::vector<KernelPlan> plans;
     for (const ArmOptions& request : requests) {
+        if (request.gpu >= 0) gpu::use(request.gpu);
         plans.push_back(resolve_plan(request.plan, uses.shapes, uses.traits, request.cache));
     }
     for (const KernelPlan& plan : plans) place_weights(file, config, plan, store);
@@ -26,6 +27,7 @@ std::vector<std::unique_ptr<Arm>> Model::make_arms(const std::vector<ArmOptions>
     store.load(usable_cpus());
     std::vector<std::unique_ptr<Arm>> arms;
     for (std::size_t i = 0; i < requests.size(); ++i) {
+        if (requests[i].gpu >= 0) weights[i] = device_weights.on_gpu(weights[i], config);
         arms.push_back(
             std::make_unique<Arm>(config, requests[i], plans[i], std::move(weights[i]), context));
     }

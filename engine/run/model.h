@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "engine/gguf/file.h"
+#include "engine/model/arm.h"
 #include "engine/model/config.h"
+#include "engine/model/device_memory.h"
 #include "engine/model/weight_store.h"
-#include "engine/run/arm.h"
 
 namespace steady {
 
@@ -18,6 +19,7 @@ struct Model {
     Config config;
     ModelUses uses;
     WeightStore store;
+    DeviceWeights device_weights;
 
     // weights_descriptor: a memory file for the weights that outlives this process, or -1.
     // Error: a file that cannot be read, or is not such a model.

@@ -1,4 +1,4 @@
-// Counters to rates.
+// Converts counters to rates.
 #include "engine/run/profile.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ double timed_ns(Arm& arm, Work work) {
 
 double timed_decode_ns(Arm& arm, std::span<const std::int32_t> tokens, std::int64_t position) {
     return timed_ns(arm, [&] {
-        for (const std::int32_t token : tokens) forward(arm, token, position++);
+        for (const std::int32_t token : tokens) forward(arm, token, position++, Want::made);
     });
 }
 
@@ -139,7 +139,8 @@ protocol::AppliedArm applied_arm(Arm& arm) {
                                      std::string(reason_name(choice.reason)),
                                      static_cast<double>(arm.counter<Op>().calls)};
     });
-    applied.steps = {{"moe", std::string(arm.plan.moe->name)},
+    applied.steps = {{"block", std::string(arm.plan.block->name)},
+                     {"moe", std::string(arm.plan.moe->name)},
                      {"mla", std::string(arm.plan.mla->name)},
                      {"norm", std::string(arm.plan.norm->name)}};
     applied.threads = arm.pool.options().threads;

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "engine/model/arm.h"
 #include "engine/protocol/session.h"
-#include "engine/run/arm.h"
 
 namespace steady {
 
@@ -25,7 +25,7 @@ Profile profile_decode(Arm& arm, std::span<const std::int32_t> tokens, std::int6
                        std::int64_t depth);
 
 // The same of A and of B, which take turns in up to 8 rounds, as many as cut the counted tokens
-// into equal parts. An op's time is the median of its rounds, so that a restless second does not
+// into equal parts. An op's time is the median of its rounds, so that a noisy second does not
 // show. Each arm is parked while the other runs.
 std::array<Profile, 2> profile_in_turns(Arm& a, Arm& b, std::span<const std::int32_t> tokens,
                                         std::int64_t n_prompt, std::int64_t depth);

@@ -1,6 +1,6 @@
-// One process per pair: open makes both arms, then duet, correctness and profile may be asked. The
-// layout seed shifts heap and stack before anything is allocated, since where things lie in memory
-// changes speed, and one lucky layout must not decide.
+// One process per pair: `open` makes both arms, then duet, correctness and profile can be
+// requested. The layout seed shifts heap and stack before anything is allocated: memory layout
+// changes speed, and one layout must not decide.
 #include "engine/run/session.h"
 
 #include <alloca.h>
@@ -11,12 +11,12 @@
 #include <optional>
 #include <ostream>
 
-#include "engine/build_info.h"
 #include "engine/protocol/session_json.h"
 #include "engine/run/duet.h"
 #include "engine/run/machine.h"
 #include "engine/run/model.h"
 #include "engine/run/profile.h"
+#include "kernels/base/revision.h"
 
 namespace steady {
 namespace {
@@ -64,7 +64,7 @@ OpenReply open_arms(Session& session, const OpenRequest& request) {
     session.arms = session.model->make_arms(
         {arm_options(request.arms.at("A")), arm_options(request.arms.at("B"))}, request.context);
     OpenReply reply;
-    reply.engine_build = build_revision();
+    reply.engine_build = steady_revision();
     reply.architecture = session.model->config.architecture;
     reply.model_name = session.model->config.name;
     reply.n_blocks = static_cast<int>(session.model->config.n_blocks);

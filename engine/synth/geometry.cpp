@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/protocol/error.h"
+#include "kernels/base/error.h"
 
 namespace steady {
 namespace {

@@ -9,7 +9,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "engine/protocol/error.h"
+#include "kernels/base/error.h"
 
 namespace steady {
 namespace {

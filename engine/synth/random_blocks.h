@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/base/formats.h"
+#include "kernels/formats/formats.h"
 
 namespace steady {
 

@@ -18,10 +18,10 @@
 #include <tuple>
 
 #include "engine/gguf/file_data.h"
-#include "engine/protocol/error.h"
 #include "engine/synth/geometry.h"
 #include "engine/synth/random_blocks.h"
 #include "engine/synth/vocabulary.h"
+#include "kernels/base/error.h"
 
 namespace steady {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "engine/text/utf8.h"
+#include "kernels/base/utf8.h"
 
 namespace steady {
 namespace {

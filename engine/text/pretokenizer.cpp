@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <span>
 
-#include "engine/protocol/error.h"
-#include "engine/text/utf8.h"
+#include "kernels/base/error.h"
+#include "kernels/base/utf8.h"
 
 namespace steady {
 namespace {
@@ -54,7 +54,7 @@ constexpr std::string_view kYoutuEastern =
 constexpr std::string_view kYoutuPiece =
     "[^\\r\\n{3}{4}]?[{3}{5}]+{1}?|[{4}]"
     "| ?[^{0}{3}{4}]+[\\r\\n/]*|[{0}]*[\\r\\n]+|[{0}]+(?![^{0}])|[{0}]+";
-constexpr std::string_view kYoutu[] = {kYoutuEastern, kYoutuPiece};
+constexpr std::string_view kYoutuPatterns[] = {kYoutuEastern, kYoutuPiece};
 
 // Letters of the scripts with case, as DeepSeek's vocabulary lists them: the inside of a class.
 constexpr std::string_view kDeepseekLetters =
@@ -90,16 +90,18 @@ constexpr std::string_view kDeepseekEastern =
     "[\\x{{800}}-\\x{{167F}}\\x{{1681}}-\\x{{1FFF}}\\x{{200B}}-\\x{{2027}}\\x{{202A}}-\\x{{202E}}"
     "\\x{{2030}}-\\x{{205E}}\\x{{2060}}-\\x{{2FFF}}\\x{{3001}}-\\x{{9FA5}}"
     "\\x{{AC00}}-\\x{{D7FF}}]+";
-constexpr std::string_view kDeepseek[] = {"[\\r\\n]",     kDeepseekWord,    kDeepseekPunctuation,
-                                          kTrailingSpace, kDeepseekEastern, "[{4}]+"};
+constexpr std::string_view kDeepseekPatterns[] = {
+    "[\\r\\n]", kDeepseekWord, kDeepseekPunctuation, kTrailingSpace, kDeepseekEastern, "[{4}]+"};
 
 struct Family {
     std::string_view name;
     std::span<const std::string_view> expressions;
 };
 
-constexpr Family kFamilies[] = {
-    {"glm4", kGlm4}, {"chatglm-bpe", kGlm4}, {"deepseek-llm", kDeepseek}, {"youtu", kYoutu}};
+constexpr Family kFamilies[] = {{"glm4", kGlm4},
+                                {"chatglm-bpe", kGlm4},
+                                {"deepseek-llm", kDeepseekPatterns},
+                                {"youtu", kYoutuPatterns}};
 
 bool is_space(std::uint32_t c) {
     return (c >= 0x09 && c <= 0x0D) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 ||

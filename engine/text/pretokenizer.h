@@ -1,6 +1,6 @@
-// Cuts text into the pieces that byte-level BPE then merges on their own, exactly as the models'
-// vocabularies were made: by a list of regular expressions, each applied to what the one before
-// left. Named as in GGUF files: glm4 (also chatglm-bpe), deepseek-llm, youtu.
+// Splits text into the pieces that byte-level BPE then merges, by a list of regular expressions,
+// each applied to what the previous one left. Names are those of GGUF files: glm4 (also
+// chatglm-bpe), deepseek-llm, youtu.
 #pragma once
 
 #include <memory>

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/protocol/error.h"
+#include "kernels/base/error.h"
 
 namespace steady {
 

@@ -7,9 +7,9 @@
 #include <charconv>
 #include <cmath>
 
-#include "engine/build_info.h"
-#include "engine/protocol/error.h"
-#include "kernels/base/registry.h"
+#include "kernels/base/error.h"
+#include "kernels/base/revision.h"
+#include "kernels/registry/registry.h"
 
 namespace steady {
 namespace {
@@ -28,7 +28,7 @@ const std::vector<OptionSpec>& plan_options() {
         {"--kernels", "PLAN", "\"reference\", or op=variant,… over the champions"},
         {"--kernel.OP", "VARIANT", "one op's variant"},
         {"--step.STEP", "NAME",
-         "one step's alternative: moe fused|…, mla absorbed|…, norm apart|…"},
+         "one step's alternative: block apart|joined, moe fused|…, mla absorbed|…, norm apart|…"},
         {"--threads", "T", "threads; default: all CPUs that the process may use"},
         {"--wait", "HOW", "spin or sleep between launches"},
         {"--cut", "HOW", "static, steal, dynamic, or dynamic:N (pieces per thread)"},
@@ -36,6 +36,8 @@ const std::vector<OptionSpec>& plan_options() {
         {"--batch", "N", "tokens of a prompt per pass, default 64; 1: token by token"},
         {"--cache", "TYPE",
          "of the KV cache's values: f32 (default, or the mla step's integers), f16, bf16"},
+        {"--device", "WHERE", "cpu (default), cuda, or cuda:N for GPU N"},
+        {"--launch", "HOW", "of a token's kernels on a GPU: stream, graph, dependent (default)"},
         {"--burn", "SHARE", "spin this share of each token's time away, e.g. 1%"},
         {"--tag", "TEXT", "a name that is read back and changes nothing"},
     };
@@ -53,7 +55,7 @@ std::vector<OptionSpec> all_options(const Verb& verb) {
 
 std::string general_help() {
     std::string text =
-        "steady-engine: decodes GGUF models of architecture deepseek2 on the CPU.\n\n"
+        "steady-engine: decodes GGUF models of architecture deepseek2 on the CPU or a GPU.\n\n"
         "  steady-engine VERB … [--json]      steady-engine VERB --help      steady-engine "
         "--version\n\n";
     for (const Verb& verb : verbs()) {
@@ -237,7 +239,8 @@ ArmOptions Arguments::arm() const {
     ArmOptions arm;
     arm.plan = plan;
     arm.threads.threads = static_cast<int>(number("--threads", 1, 1024, usable_cpus()));
-    for (const char* flag : {"wait", "cut", "pin", "batch", "cache", "burn", "tag"}) {
+    for (const char* flag :
+         {"wait", "cut", "pin", "batch", "cache", "burn", "device", "launch", "tag"}) {
         const std::string option = std::string("--") + flag;
         if (has(option)) set_engine_flag(arm, flag, text(option));
     }
@@ -250,7 +253,7 @@ int run_command(const std::vector<std::string>& words) {
         return words.empty() ? kExitUsage : kExitOk;
     }
     if (words[0] == "--version") {
-        fmt::print("steady-engine {}\n", build_revision());
+        fmt::print("steady-engine {}\n", steady_revision());
         return kExitOk;
     }
     std::vector<std::string_view> names;

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/run/options.h"
+#include "engine/exec/options.h"
 
 namespace steady {
 
@@ -35,7 +35,7 @@ struct Arguments {
     // "1,2,3"; Error for anything but numbers in [0, n_vocab).
     std::vector<std::int32_t> tokens(std::string_view name, std::int64_t n_vocab) const;
     bool json() const { return has("--json"); }
-    // Threads, wait, cut, pin, batch, burn and the plan.
+    // Device, threads, the other engine flags and the plan.
     ArmOptions arm() const;
 };
 

@@ -35,6 +35,7 @@ std::vector<std::int32_t> scattered_tokens(std::int64_t n, std::int64_t n_vocab)
 
 // Read speed of the pages that hold the weights; of a buffer in huge pages when they are few.
 double read_gb_per_s(Model& model, Arm& arm) {
+    if (arm.on_gpu()) return gpu_read_gb_per_s();
     const std::span<const std::byte> weights = model.store.largest();
     if (weights.size() >= static_cast<std::size_t>(kReadBytes)) {
         const std::size_t n = std::min(weights.size(), static_cast<std::size_t>(2 * kReadBytes));

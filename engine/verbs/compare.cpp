@@ -1,6 +1,6 @@
-// Verb compare: where two plans part. Both run the same tokens; every named intermediate is
-// compared in the order of computation, then the logits, so that the first op that differs stands
-// first.
+// Verb compare: how two plans differ. Both run the same tokens; every named intermediate is
+// compared in the order of computation, then the logits, so that the first op that differs is
+// listed first.
 #include <fmt/core.h>
 
 #include <algorithm>

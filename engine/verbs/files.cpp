@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/gguf/inspect.h"
-#include "engine/protocol/error.h"
 #include "engine/synth/synth.h"
 #include "engine/verbs/verbs.h"
+#include "kernels/base/error.h"
 
 namespace steady {
 

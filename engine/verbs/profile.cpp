@@ -62,8 +62,13 @@ int run_profile(const Arguments& arguments) {
     const std::int64_t fed = std::min(depth, kFedOfDepth);
     const Profile profile = n_prompt > 0 ? profile_prompt(arm, first(n_prompt))
                                          : profile_decode(arm, first(fed + n), fed, depth - fed);
-    const PageBuffer buffer(kReadProbeBytes);
-    const double read = read_bytes_per_s(arm.pool, buffer.bytes(), 3) / 1e9;
+    double read = 0;
+    if (arm.on_gpu()) {
+        read = gpu_read_gb_per_s();
+    } else {
+        const PageBuffer buffer(kReadProbeBytes);
+        read = read_bytes_per_s(arm.pool, buffer.bytes(), 3) / 1e9;
+    }
     if (arguments.json()) {
         fmt::print("{}\n", to_json(profile, arm, read).dump());
         return kExitOk;

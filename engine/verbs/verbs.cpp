@@ -8,8 +8,8 @@
 #include <iostream>
 #include <new>
 
-#include "engine/protocol/error.h"
 #include "engine/run/session.h"
+#include "kernels/base/error.h"
 
 namespace steady {
 

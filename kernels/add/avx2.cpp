@@ -1,9 +1,9 @@
 // Eight values per step; the tail by mask.
 // Expected: the choice without AVX-512, several times the reference's loop over doubles.
-#include "kernels/base/avx2.h"
+#include "kernels/simd/avx2.h"
 
 #include "kernels/add/op.h"
-#include "kernels/base/target.h"
+#include "kernels/simd/target.h"
 
 namespace steady {
 

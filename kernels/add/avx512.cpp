@@ -1,9 +1,9 @@
 // Sixteen values per step; the tail by mask.
 // Expected: bound by the load and store units.
-#include "kernels/base/avx512.h"
+#include "kernels/simd/avx512.h"
 
 #include "kernels/add/op.h"
-#include "kernels/base/target.h"
+#include "kernels/simd/target.h"
 
 namespace steady {
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "kernels/base/op_info.h"
+#include "kernels/cases/op_info.h"
 
 namespace steady {
 

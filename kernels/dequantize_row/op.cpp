@@ -1,7 +1,7 @@
 // Cases of the row decoding. The bound is zero: the values of a format are exact.
 #include "kernels/dequantize_row/op.h"
 
-#include "kernels/base/op_info.h"
+#include "kernels/cases/op_info.h"
 
 namespace steady {
 

@@ -1,4 +1,4 @@
-// The exact decoding of kernels/base/formats.h.
+// The exact decoding of kernels/formats/formats.h.
 #include "kernels/dequantize_row/op.h"
 
 namespace steady {

@@ -1,9 +1,9 @@
 // One row at a time with four partial sums.
 // Expected: bound by memory, as the AVX-512 variant.
-#include "kernels/base/avx2.h"
+#include "kernels/simd/avx2.h"
 
-#include "kernels/base/target.h"
 #include "kernels/f32_matvec/op.h"
+#include "kernels/simd/target.h"
 
 namespace steady {
 

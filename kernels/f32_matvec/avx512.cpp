@@ -1,9 +1,9 @@
 // One row at a time with four partial sums, the tail by mask.
 // Expected: bound by memory; the router's 64 rows are half a megabyte per block.
-#include "kernels/base/avx512.h"
+#include "kernels/simd/avx512.h"
 
-#include "kernels/base/target.h"
 #include "kernels/f32_matvec/op.h"
+#include "kernels/simd/target.h"
 
 namespace steady {
 

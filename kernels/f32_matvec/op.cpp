@@ -1,7 +1,7 @@
 // Shapes and cases of the F32 matrices.
 #include "kernels/f32_matvec/op.h"
 
-#include "kernels/base/matvec_case.h"
+#include "kernels/matrix/matvec_case.h"
 
 namespace steady {
 

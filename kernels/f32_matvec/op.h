@@ -2,7 +2,7 @@
 // in memory order, at any address that is a multiple of 4.
 #pragma once
 
-#include "kernels/base/matvec.h"
+#include "kernels/matrix/matvec.h"
 
 namespace steady {
 

@@ -4,10 +4,10 @@
 // all_heads_avx512.h is to AVX-512. A head's arithmetic does not depend on which heads go with it.
 #pragma once
 
-#include "kernels/base/avx2.h"
-#include "kernels/base/target.h"
 #include "kernels/mla_attention/op.h"
 #include "kernels/mla_attention/softmax_avx2.h"
+#include "kernels/simd/avx2.h"
+#include "kernels/simd/target.h"
 
 namespace steady::mla_avx2_tiles {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/base/avx2.h"
-#include "kernels/base/target.h"
+#include "kernels/simd/avx2.h"
+#include "kernels/simd/target.h"
 
 namespace steady::mla_avx2_softmax {
 

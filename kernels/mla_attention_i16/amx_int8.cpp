@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/base/amx.h"
-#include "kernels/base/avx512.h"
-#include "kernels/base/target.h"
 #include "kernels/mla_attention_i16/op.h"
+#include "kernels/simd/amx.h"
+#include "kernels/simd/avx512.h"
+#include "kernels/simd/target.h"
 
 namespace steady {
 namespace {

@@ -1,8 +1,8 @@
 // As avx2 with registers twice as wide and VNNI, which adds the products as it makes them: four
 // pairs of positions and five heads at once.
 // Expected: twice avx2 alone.
-#include "kernels/base/avx512.h"
 #include "kernels/mla_attention_i16/tiles.h"
+#include "kernels/simd/avx512.h"
 
 namespace steady {
 

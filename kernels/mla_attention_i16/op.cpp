@@ -5,8 +5,8 @@
 
 #include <cstring>
 
-#include "kernels/base/attention_case.h"
-#include "kernels/base/op_info.h"
+#include "kernels/cases/attention_case.h"
+#include "kernels/cases/op_info.h"
 
 namespace steady {
 namespace mla_i16 {

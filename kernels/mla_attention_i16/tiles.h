@@ -5,10 +5,10 @@
 
 #include <cstring>
 
-#include "kernels/base/avx2.h"
-#include "kernels/base/target.h"
 #include "kernels/mla_attention/softmax_avx2.h"
 #include "kernels/mla_attention_i16/op.h"
+#include "kernels/simd/avx2.h"
+#include "kernels/simd/target.h"
 
 namespace steady::mla_i16_tiles {
 
@@ -125,8 +125,7 @@ inline void weigh(const float* weights, const Tile& tile, Weights& out) {
     return _mm_add_ps(_mm256_castps256_ps128(lanes), _mm256_extractf128_ps(lanes, 1));
 }
 
-// Of a pair, or of two neighbours, the sums over lanes times the steps of the query and of the rows
-// are added to the scores.
+// Adds the scaled lane sums of one or two positions to the scores.
 [[gnu::always_inline]] inline void add_scores(__m256 lanes, __m128 step, const float* scales,
                                               float* scores) {
     const __m128 half = fold(lanes);

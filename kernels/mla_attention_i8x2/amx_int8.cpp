@@ -6,10 +6,10 @@
 // has four products; then the cache's memory is the bound.
 #include <cstring>
 
-#include "kernels/base/amx.h"
-#include "kernels/base/avx512.h"
-#include "kernels/base/target.h"
 #include "kernels/mla_attention_i8x2/op.h"
+#include "kernels/simd/amx.h"
+#include "kernels/simd/avx512.h"
+#include "kernels/simd/target.h"
 
 namespace steady {
 namespace {

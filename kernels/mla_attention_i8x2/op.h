@@ -10,9 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/base/case.h"
-#include "kernels/base/mla_integers.h"
-#include "kernels/base/registry.h"
+#include "kernels/layouts/mla_integers.h"
+#include "kernels/registry/registry.h"
 
 namespace steady {
 

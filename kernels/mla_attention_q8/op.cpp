@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/base/attention_case.h"
-#include "kernels/base/op_info.h"
+#include "kernels/cases/attention_case.h"
+#include "kernels/cases/op_info.h"
 
 namespace steady {
 namespace mla_q8 {

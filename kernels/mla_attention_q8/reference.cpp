@@ -1,6 +1,6 @@
 // Three plain passes per head over the stored values: scores, softmax, weighted sum; every sum in
 // double.
-#include "kernels/base/attention_plain.h"
+#include "kernels/layouts/attention_plain.h"
 #include "kernels/mla_attention_q8/op.h"
 
 namespace steady {

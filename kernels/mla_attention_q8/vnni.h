@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/base/avx512.h"
-#include "kernels/base/target.h"
 #include "kernels/mla_attention_q8/op.h"
+#include "kernels/simd/avx512.h"
+#include "kernels/simd/target.h"
 
 namespace steady::mla_vnni {
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "kernels/base/op_info.h"
+#include "kernels/cases/op_info.h"
 
 namespace steady {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "kernels/base/avx2.h"
-#include "kernels/base/target.h"
 #include "kernels/moe_router/parts.h"
+#include "kernels/simd/avx2.h"
+#include "kernels/simd/target.h"
 
 namespace steady::router_avx2 {
 

@@ -1,10 +1,10 @@
 // Rows are decoded piece by piece into a small buffer, then multiplied with AVX2: decoding stays
 // the plain, exact code, only the sums are fast. Expected: several times the reference; bound by
 // the decoding.
-#include "kernels/base/avx2.h"
+#include "kernels/simd/avx2.h"
 
-#include "kernels/base/target.h"
 #include "kernels/other_matvec/op.h"
+#include "kernels/simd/target.h"
 
 namespace steady {
 

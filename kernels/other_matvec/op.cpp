@@ -1,7 +1,7 @@
 // Shapes and cases of the rarer weight types.
 #include "kernels/other_matvec/op.h"
 
-#include "kernels/base/matvec_case.h"
+#include "kernels/matrix/matvec_case.h"
 
 namespace steady {
 namespace {

@@ -3,7 +3,7 @@
 // type's block.
 #pragma once
 
-#include "kernels/base/matvec.h"
+#include "kernels/matrix/matvec.h"
 
 namespace steady {
 

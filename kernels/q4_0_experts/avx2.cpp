@@ -1,9 +1,9 @@
 // The experts with AVX2, row by row in the file's layout, SwiGLU and quantisation every 32 values.
 // Expected: the best choice on a CPU without AVX-512.
-#include "kernels/base/avx2.h"
+#include "kernels/simd/avx2.h"
 
-#include "kernels/base/target.h"
 #include "kernels/q4_0_experts/op.h"
+#include "kernels/simd/target.h"
 
 namespace steady {
 

@@ -1,7 +1,7 @@
 // As avx2_rows8_q16, sixteen rows to a broadcast of x, sums kept in registers by hand.
 // Expected: a third more than avx2_rows8_q16 where arithmetic is the bound, by four fifths of its
 // instructions and no sums on the stack; the speed of memory where nobody shares the core.
-#include "kernels/base/q4_0_rows16_avx2.h"
+#include "kernels/layouts/q4_0_rows16_avx2.h"
 #include "kernels/q4_0_experts/rows_avx2.h"
 
 namespace steady {

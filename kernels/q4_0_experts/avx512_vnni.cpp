@@ -1,9 +1,9 @@
 // The experts in the file's own layout: gate and up row by row, four rows per pass, SwiGLU and
 // quantisation in the epilogue of each 32 hidden values, the weighted sum in the epilogue of down.
 // Expected: behind the packed layout by what collecting scattered scales costs; no packing at load.
-#include "kernels/base/q4_0_vnni.h"
-#include "kernels/base/target.h"
+#include "kernels/layouts/q4_0_vnni.h"
 #include "kernels/q4_0_experts/op.h"
+#include "kernels/simd/target.h"
 
 namespace steady {
 

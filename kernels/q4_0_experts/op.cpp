@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/base/matvec_case.h"
+#include "kernels/matrix/matvec_case.h"
 
 namespace steady {
 namespace {

@@ -7,10 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "kernels/base/activation.h"
-#include "kernels/base/case.h"
-#include "kernels/base/formats.h"
-#include "kernels/base/registry.h"
+#include "kernels/formats/formats.h"
+#include "kernels/registry/activation.h"
+#include "kernels/registry/registry.h"
 
 namespace steady {
 

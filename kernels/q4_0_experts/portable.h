@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "kernels/base/formats.h"
+#include "kernels/formats/formats.h"
 #include "kernels/q4_0_experts/op.h"
 
 namespace steady::experts_portable {

@@ -1,6 +1,6 @@
 // Quants are decoded where they meet x, the scale once per block, without intrinsics.
 // Expected: a few times the reference; the best choice on a CPU without AVX2.
-#include "kernels/base/q4_0_portable.h"
+#include "kernels/layouts/q4_0_portable.h"
 #include "kernels/q4_0_experts/portable.h"
 
 namespace steady {

@@ -1,8 +1,8 @@
 // The formula, expert by expert, from the plain dot product.
 #include <cmath>
 
-#include "kernels/base/formats.h"
-#include "kernels/base/matvec.h"
+#include "kernels/formats/formats.h"
+#include "kernels/matrix/matvec.h"
 #include "kernels/q4_0_experts/op.h"
 
 namespace steady {

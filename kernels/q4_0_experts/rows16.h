@@ -4,9 +4,9 @@
 // either half.
 #pragma once
 
-#include "kernels/base/q4_0_rows16.h"
-#include "kernels/base/target.h"
+#include "kernels/layouts/q4_0_rows16.h"
 #include "kernels/q4_0_experts/op.h"
+#include "kernels/simd/target.h"
 
 namespace steady::q4_0_rows16 {
 

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "kernels/base/q4_0_rows8.h"
+#include "kernels/layouts/q4_0_rows8.h"
 #include "kernels/q4_0_experts/op.h"
 
 namespace steady::q4_0_rows_avx2 {

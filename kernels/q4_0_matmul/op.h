@@ -2,7 +2,7 @@
 // calls q4_0_matvec. Cols is a multiple of 32.
 #pragma once
 
-#include "kernels/base/matmul.h"
+#include "kernels/matrix/matmul.h"
 
 namespace steady {
 

@@ -1,9 +1,9 @@
-// Tiles of vectors over the layout rows16 of Q4_0 (kernels/base/q4_0_rows16.h), with 8-bit or
+// Tiles of vectors over the layout rows16 of Q4_0 (kernels/layouts/q4_0_rows16.h), with 8-bit or
 // 16-bit activations.
 #pragma once
 
-#include "kernels/base/matmul_rows16.h"
-#include "kernels/base/q4_0_rows16.h"
+#include "kernels/layouts/matmul_rows16.h"
+#include "kernels/layouts/q4_0_rows16.h"
 
 namespace steady::q4_0_matmul {
 

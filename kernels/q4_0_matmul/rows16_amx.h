@@ -1,14 +1,14 @@
-// Tiles of AMX over the layout rows16 of Q4_0 (kernels/base/q4_0_rows16.h): a block of sixteen rows
-// is the right factor when its nibbles are bytes, sixteen vectors' block is the left one. The sums
-// of a block are whole numbers, so that this gives the bits of rows16.h, which takes what is left
-// of a group's vectors.
+// Tiles of AMX over the layout rows16 of Q4_0 (kernels/layouts/q4_0_rows16.h): a block of sixteen
+// rows is the right factor when its nibbles are bytes, sixteen vectors' block is the left one. The
+// sums of a block are whole numbers, so that this gives the bits of rows16.h, which takes what is
+// left of a group's vectors.
 #pragma once
 
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/base/amx.h"
 #include "kernels/q4_0_matmul/rows16.h"
+#include "kernels/simd/amx.h"
 
 namespace steady::q4_0_matmul {
 

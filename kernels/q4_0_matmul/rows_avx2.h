@@ -2,9 +2,9 @@
 // taken apart once per tile. 8-bit or 16-bit activations.
 #pragma once
 
-#include "kernels/base/matmul_avx2.h"
-#include "kernels/base/q4_0_rows16_avx2.h"
-#include "kernels/base/q4_0_rows8.h"
+#include "kernels/layouts/matmul_avx2.h"
+#include "kernels/layouts/q4_0_rows16_avx2.h"
+#include "kernels/layouts/q4_0_rows8.h"
 
 namespace steady::q4_0_matmul_avx2 {
 

@@ -1,9 +1,9 @@
 // One row at a time with AVX2: nibbles spread into a register, int8 products by maddubs.
 // Expected: the best choice on a CPU without AVX-512; about a third of the packed VNNI kernel.
-#include "kernels/base/avx2.h"
+#include "kernels/simd/avx2.h"
 
-#include "kernels/base/target.h"
 #include "kernels/q4_0_matvec/op.h"
+#include "kernels/simd/target.h"
 
 namespace steady {
 

@@ -1,7 +1,7 @@
 // As avx2_rows16_q16, with the weights fetched four kilobytes ahead by software.
 // Expected: little for long matrices, whose one stream the CPU fetches ahead by itself; more where
 // an expert's matrix begins.
-#include "kernels/base/q4_0_rows16_avx2.h"
+#include "kernels/layouts/q4_0_rows16_avx2.h"
 #include "kernels/q4_0_matvec/rows_avx2.h"
 
 namespace steady {

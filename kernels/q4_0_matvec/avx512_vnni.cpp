@@ -1,8 +1,8 @@
 // One row at a time in the file's own layout: four blocks per register, dot products by VNNI.
 // Expected: two to three times avx2; held back by collecting scales that lie 18 bytes apart.
-#include "kernels/base/q4_0_vnni.h"
-#include "kernels/base/target.h"
+#include "kernels/layouts/q4_0_vnni.h"
 #include "kernels/q4_0_matvec/op.h"
+#include "kernels/simd/target.h"
 
 namespace steady {
 

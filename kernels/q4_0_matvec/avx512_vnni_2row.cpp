@@ -1,8 +1,8 @@
 // Two rows per pass: each four blocks of x are put in order once and used twice.
 // Expected: faster than avx512_vnni by the cost of preparing x; more parallel memory streams.
-#include "kernels/base/q4_0_vnni.h"
-#include "kernels/base/target.h"
+#include "kernels/layouts/q4_0_vnni.h"
 #include "kernels/q4_0_matvec/op.h"
+#include "kernels/simd/target.h"
 
 namespace steady {
 

@@ -1,8 +1,8 @@
 // Four rows per pass: x is prepared once for four rows, and four memory streams run side by side.
 // Expected: faster than two rows when the weights are cold, as more reads are under way at once.
-#include "kernels/base/q4_0_vnni.h"
-#include "kernels/base/target.h"
+#include "kernels/layouts/q4_0_vnni.h"
 #include "kernels/q4_0_matvec/op.h"
+#include "kernels/simd/target.h"
 
 namespace steady {
 

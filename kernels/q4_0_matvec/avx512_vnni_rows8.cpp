@@ -2,7 +2,7 @@
 // register of avx512_vnni_rows16, the same number of instructions per byte twice.
 // Expected: behind avx512_vnni_rows16 when the weights are warm, beside it when they are cold; no
 // lower clock on CPUs that slow down for 512 bits.
-#include "kernels/base/q4_0_rows8.h"
+#include "kernels/layouts/q4_0_rows8.h"
 #include "kernels/q4_0_matvec/op.h"
 
 namespace steady {

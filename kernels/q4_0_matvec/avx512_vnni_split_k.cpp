@@ -1,9 +1,9 @@
 // Split-K: a row is cut into two halves with partial sums of their own, added at the end.
 // Expected: no gain on a CPU, where one row's chain is already overlapped with the next one's by
 // the out-of-order core; on a GPU the same idea fills idle lanes.
-#include "kernels/base/q4_0_vnni.h"
-#include "kernels/base/target.h"
+#include "kernels/layouts/q4_0_vnni.h"
 #include "kernels/q4_0_matvec/op.h"
+#include "kernels/simd/target.h"
 
 namespace steady {
 

@@ -1,7 +1,7 @@
 // Shapes and cases of the Q4_0 matrices.
 #include "kernels/q4_0_matvec/op.h"
 
-#include "kernels/base/matvec_case.h"
+#include "kernels/matrix/matvec_case.h"
 
 namespace steady {
 

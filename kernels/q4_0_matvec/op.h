@@ -2,7 +2,7 @@
 // 18 bytes per 32 values; cols is a multiple of 32.
 #pragma once
 
-#include "kernels/base/matvec.h"
+#include "kernels/matrix/matvec.h"
 
 namespace steady {
 

@@ -3,7 +3,7 @@
 // loads are not the bottleneck of scalar code.
 #include <cstring>
 
-#include "kernels/base/q4_0_portable.h"
+#include "kernels/layouts/q4_0_portable.h"
 #include "kernels/q4_0_matvec/op.h"
 
 namespace steady {

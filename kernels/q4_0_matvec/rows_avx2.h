@@ -3,7 +3,7 @@
 // in which rows meet x: its layout, how many rows go together, and what it reads of x.
 #pragma once
 
-#include "kernels/base/q4_0_rows8.h"
+#include "kernels/layouts/q4_0_rows8.h"
 #include "kernels/q4_0_matvec/op.h"
 
 namespace steady::q4_0_rows_avx2 {

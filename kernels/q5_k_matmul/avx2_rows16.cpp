@@ -1,6 +1,6 @@
 // As the matvec of this name, for tiles of four vectors: the same bits, the five bits of a quant
 // put together once per tile. Expected: two to three times the matvec's tokens per second.
-#include "kernels/base/matmul_avx2.h"
+#include "kernels/layouts/matmul_avx2.h"
 #include "kernels/q5_k_matmul/op.h"
 #include "kernels/q5_k_matvec/rows16_avx2.h"
 

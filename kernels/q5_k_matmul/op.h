@@ -2,7 +2,7 @@
 // calls q5_k_matvec. Cols is a multiple of 256.
 #pragma once
 
-#include "kernels/base/matmul.h"
+#include "kernels/matrix/matmul.h"
 
 namespace steady {
 

@@ -2,7 +2,7 @@
 // a sub-block are put together once and meet each vector of the tile.
 #pragma once
 
-#include "kernels/base/matmul_rows16.h"
+#include "kernels/layouts/matmul_rows16.h"
 #include "kernels/q5_k_matvec/rows16.h"
 
 namespace steady::q5_k_matmul {

@@ -1,10 +1,10 @@
 // One row at a time with AVX2: 32 quants of a sub-block per register, integer sums scaled by the
 // sub-block's 6-bit scale, the mins taken with the activations' sums.
 // Expected: the choice without AVX-512.
-#include "kernels/base/avx2.h"
+#include "kernels/simd/avx2.h"
 
-#include "kernels/base/target.h"
 #include "kernels/q5_k_matvec/op.h"
+#include "kernels/simd/target.h"
 
 namespace steady {
 

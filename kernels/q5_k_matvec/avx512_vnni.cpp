@@ -3,9 +3,9 @@
 // layout by a horizontal sum and a scale decode per row.
 #include <cstring>
 
-#include "kernels/base/avx512.h"
-#include "kernels/base/target.h"
 #include "kernels/q5_k_matvec/op.h"
+#include "kernels/simd/avx512.h"
+#include "kernels/simd/target.h"
 
 namespace steady {
 

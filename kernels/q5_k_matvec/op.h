@@ -2,7 +2,7 @@
 // values; cols is a multiple of 256.
 #pragma once
 
-#include "kernels/base/matvec.h"
+#include "kernels/matrix/matvec.h"
 
 namespace steady {
 

@@ -7,10 +7,10 @@
 
 #include <cstring>
 
-#include "kernels/base/avx512.h"
-#include "kernels/base/prefetch.h"
-#include "kernels/base/target.h"
 #include "kernels/q5_k_matvec/op.h"
+#include "kernels/simd/avx512.h"
+#include "kernels/simd/prefetch.h"
+#include "kernels/simd/target.h"
 
 namespace steady::q5_k_rows16 {
 

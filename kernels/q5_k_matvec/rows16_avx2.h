@@ -3,9 +3,9 @@
 // (8 · 31 · 127), and one instruction widens them and multiplies by the sub-block's scale.
 #pragma once
 
-#include "kernels/base/avx2.h"
-#include "kernels/base/prefetch.h"
 #include "kernels/q5_k_matvec/rows16.h"
+#include "kernels/simd/avx2.h"
+#include "kernels/simd/prefetch.h"
 
 namespace steady::q5_k_rows16_avx2 {
 

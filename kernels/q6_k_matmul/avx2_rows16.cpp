@@ -2,7 +2,7 @@
 // together once per tile. The sign of a quant less 32 moves to x, so that no sums of x are needed
 // and sixteen columns fit sixteen bits (8 · 32 · 127).
 // Expected: two to three times the matvec's tokens per second.
-#include "kernels/base/matmul_avx2.h"
+#include "kernels/layouts/matmul_avx2.h"
 #include "kernels/q6_k_matmul/op.h"
 #include "kernels/q6_k_matvec/rows16_avx2.h"
 

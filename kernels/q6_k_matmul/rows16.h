@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "kernels/base/matmul_rows16.h"
+#include "kernels/layouts/matmul_rows16.h"
 #include "kernels/q6_k_matvec/rows16.h"
 
 namespace steady::q6_k_matmul {

@@ -1,10 +1,10 @@
 // One row at a time with AVX2: 32 quants per register, |q| times x with q's sign, the two
 // sub-blocks' scales applied to the halves of the 16-bit sums. Expected: the choice without
 // AVX-512.
-#include "kernels/base/avx2.h"
+#include "kernels/simd/avx2.h"
 
-#include "kernels/base/target.h"
 #include "kernels/q6_k_matvec/op.h"
+#include "kernels/simd/target.h"
 
 namespace steady {
 

@@ -1,7 +1,7 @@
 // The weights are kept as half floats and never decoded again, at 2.4 times the bytes.
 // Expected: a loss in a model, where memory is the bound; in a cache that holds them all, a gain
 // over decoding row by row. Logits as close as half floats allow.
-#include "kernels/base/f16_cache.h"
+#include "kernels/layouts/f16_cache.h"
 #include "kernels/q6_k_matvec/op.h"
 
 namespace steady {

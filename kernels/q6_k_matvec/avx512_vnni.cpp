@@ -1,9 +1,9 @@
 // One row at a time in the file's own layout: 64 quants per register, dot products by VNNI, the 32
 // that is added to each quant taken off by sums of x made once per call. Expected: twice avx2;
 // behind the packed layout by a horizontal sum and a scale decode per row.
-#include "kernels/base/sums16.h"
-#include "kernels/base/target.h"
 #include "kernels/q6_k_matvec/op.h"
+#include "kernels/simd/sums16.h"
+#include "kernels/simd/target.h"
 
 namespace steady {
 

@@ -1,7 +1,7 @@
 // Shapes and cases of the Q6_K matrices.
 #include "kernels/q6_k_matvec/op.h"
 
-#include "kernels/base/matvec_case.h"
+#include "kernels/matrix/matvec_case.h"
 
 namespace steady {
 

@@ -6,10 +6,10 @@
 
 #include <cstring>
 
-#include "kernels/base/prefetch.h"
-#include "kernels/base/sums16.h"
-#include "kernels/base/target.h"
 #include "kernels/q6_k_matvec/op.h"
+#include "kernels/simd/prefetch.h"
+#include "kernels/simd/sums16.h"
+#include "kernels/simd/target.h"
 
 namespace steady::q6_k_rows16 {
 

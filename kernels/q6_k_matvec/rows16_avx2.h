@@ -3,9 +3,9 @@
 // (4 · 63 · 127), and one instruction widens them and multiplies by the sub-block's scale.
 #pragma once
 
-#include "kernels/base/avx2.h"
-#include "kernels/base/prefetch.h"
 #include "kernels/q6_k_matvec/rows16.h"
+#include "kernels/simd/avx2.h"
+#include "kernels/simd/prefetch.h"
 
 namespace steady::q6_k_rows16_avx2 {
 

@@ -1,6 +1,6 @@
 // As the matvec of this name, for tiles of four vectors: the same bits, weights read from memory
 // once per batch. Expected: up to twice the matvec's tokens per second.
-#include "kernels/base/matmul_avx2.h"
+#include "kernels/layouts/matmul_avx2.h"
 #include "kernels/q8_0_matmul/op.h"
 #include "kernels/q8_0_matvec/rows16.h"
 

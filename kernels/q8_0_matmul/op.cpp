@@ -1,7 +1,7 @@
 // Shapes and cases are those of every matmul.
 #include "kernels/q8_0_matmul/op.h"
 
-#include "kernels/base/op_info.h"
+#include "kernels/matrix/matmul_case.h"
 
 namespace steady {
 

@@ -1,7 +1,7 @@
 // Tiles of vectors over the layout rows16 of Q8_0 (kernels/q8_0_matvec/rows16.h).
 #pragma once
 
-#include "kernels/base/matmul_rows16.h"
+#include "kernels/layouts/matmul_rows16.h"
 #include "kernels/q8_0_matvec/rows16.h"
 
 namespace steady::q8_0_matmul {

@@ -1,9 +1,9 @@
 // One row at a time with AVX2: |w| times x with w's sign.
 // Expected: the best choice on a CPU without AVX-512.
-#include "kernels/base/avx2.h"
+#include "kernels/simd/avx2.h"
 
-#include "kernels/base/target.h"
 #include "kernels/q8_0_matvec/op.h"
+#include "kernels/simd/target.h"
 
 namespace steady {
 

@@ -2,10 +2,10 @@
 // The stored bytes carry 128 more than the weight; 255 · 127 twice would not fit sixteen bits, so
 // the sign moves to x as in avx2.
 // Expected: well ahead of avx2 for the short rows of attention, which end in horizontal sums.
-#include "kernels/base/avx2.h"
-#include "kernels/base/prefetch.h"
-#include "kernels/base/target.h"
 #include "kernels/q8_0_matvec/rows16.h"
+#include "kernels/simd/avx2.h"
+#include "kernels/simd/prefetch.h"
+#include "kernels/simd/target.h"
 
 namespace steady {
 using q8_0_rows16::kBlockBytes;

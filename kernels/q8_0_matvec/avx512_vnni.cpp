@@ -3,9 +3,9 @@
 // Expected: near the packed layout, since the weights need no unpacking at all.
 #include <cstring>
 
-#include "kernels/base/avx512.h"
-#include "kernels/base/target.h"
 #include "kernels/q8_0_matvec/op.h"
+#include "kernels/simd/avx512.h"
+#include "kernels/simd/target.h"
 
 namespace steady {
 

@@ -1,8 +1,8 @@
 // Sixteen rows side by side (rows16.h): a register lane is a row, activations are broadcast.
 // Expected: bound by memory.
-#include "kernels/base/avx512.h"
-#include "kernels/base/target.h"
 #include "kernels/q8_0_matvec/rows16.h"
+#include "kernels/simd/avx512.h"
+#include "kernels/simd/target.h"
 
 namespace steady {
 using q8_0_rows16::kBlockBytes;

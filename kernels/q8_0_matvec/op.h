@@ -1,7 +1,7 @@
 // Matrix times vector, weights in Q8_0: 34 bytes per 32 values; cols is a multiple of 32.
 #pragma once
 
-#include "kernels/base/matvec.h"
+#include "kernels/matrix/matvec.h"
 
 namespace steady {
 

@@ -5,9 +5,9 @@
 
 #include <cstring>
 
-#include "kernels/base/formats.h"
-#include "kernels/base/registry.h"
+#include "kernels/formats/formats.h"
 #include "kernels/q8_0_matvec/op.h"
+#include "kernels/registry/registry.h"
 
 namespace steady::q8_0_rows16 {
 

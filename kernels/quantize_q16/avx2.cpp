@@ -1,9 +1,9 @@
 // As quantize_q8/avx2, with what the bytes left over rounded in turn.
 // Expected: the choice without AVX-512.
-#include "kernels/base/avx2.h"
+#include "kernels/simd/avx2.h"
 
-#include "kernels/base/target.h"
 #include "kernels/quantize_q16/op.h"
+#include "kernels/simd/target.h"
 
 namespace steady {
 

@@ -1,9 +1,9 @@
 // Two registers hold a block of 32; the second byte costs one multiplication and one narrow more
 // than quantize_q8. Expected: several times the reference; too small a part of a token to show
 // alone.
-#include "kernels/base/q16.h"
-#include "kernels/base/target.h"
+#include "kernels/layouts/q16.h"
 #include "kernels/quantize_q16/op.h"
+#include "kernels/simd/target.h"
 
 namespace steady {
 

@@ -1,4 +1,5 @@
 // The q8 form in plain code, then what it left.
+#include "kernels/cases/case.h"
 #include "kernels/quantize_q16/op.h"
 
 namespace steady {

@@ -1,9 +1,9 @@
 // Four registers hold a block of 32; two saturating narrows and one permutation bring it to bytes.
 // Expected: the choice without AVX-512.
-#include "kernels/base/avx2.h"
+#include "kernels/simd/avx2.h"
 
-#include "kernels/base/target.h"
 #include "kernels/quantize_q8/op.h"
+#include "kernels/simd/target.h"
 
 namespace steady {
 

@@ -1,9 +1,9 @@
 // Two registers hold a block of 32: one reduction for the largest, one division, one saturating
 // narrow. Expected: several times the reference; too small a part of a token to show alone.
-#include "kernels/base/avx512.h"
+#include "kernels/simd/avx512.h"
 
-#include "kernels/base/target.h"
 #include "kernels/quantize_q8/op.h"
+#include "kernels/simd/target.h"
 
 namespace steady {
 

@@ -1,8 +1,8 @@
 // Cases of the quantisation to one byte per value.
 #include "kernels/quantize_q8/op.h"
 
-#include "kernels/base/op_info.h"
-#include "kernels/base/quantize_case.h"
+#include "kernels/cases/op_info.h"
+#include "kernels/cases/quantize_case.h"
 
 namespace steady {
 

@@ -1,4 +1,5 @@
 // One block at a time, with the nearest integer.
+#include "kernels/cases/case.h"
 #include "kernels/quantize_q8/op.h"
 
 namespace steady {

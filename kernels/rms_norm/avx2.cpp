@@ -1,11 +1,11 @@
 // The sum of squares as a dot product of x with itself, then one pass of products.
 // Expected: the choice without AVX-512.
-#include "kernels/base/avx2.h"
+#include "kernels/simd/avx2.h"
 
 #include <cmath>
 
-#include "kernels/base/target.h"
 #include "kernels/rms_norm/op.h"
+#include "kernels/simd/target.h"
 
 namespace steady {
 

@@ -1,9 +1,9 @@
 // Four partial sums of squares, one square root, one pass of products; the tail by mask.
 // Expected: several times the reference; the op is a small but serial part of every block.
-#include "kernels/base/avx512.h"
+#include "kernels/simd/avx512.h"
 
-#include "kernels/base/target.h"
 #include "kernels/rms_norm/op.h"
+#include "kernels/simd/target.h"
 
 namespace steady {
 

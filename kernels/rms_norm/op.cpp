@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "kernels/base/op_info.h"
+#include "kernels/cases/op_info.h"
 
 namespace steady {
 

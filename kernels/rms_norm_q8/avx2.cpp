@@ -1,12 +1,12 @@
 // Each block of 32 is rounded to bytes while it is still in the first cache, with AVX2.
 // Expected: the bits of avx2 rms_norm and quantize_q8, a call and a reading of the vector less;
 // a fraction of a microsecond some 140 times a token.
-#include "kernels/base/avx2.h"
+#include "kernels/simd/avx2.h"
 
 #include <cmath>
 
-#include "kernels/base/target.h"
 #include "kernels/rms_norm_q8/op.h"
+#include "kernels/simd/target.h"
 
 namespace steady {
 

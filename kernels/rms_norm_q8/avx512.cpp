@@ -1,10 +1,10 @@
 // Each block of 32 is rounded to bytes while its products are still in registers.
 // Expected: the bits of avx512 rms_norm and quantize_q8, without the second reading of the vector
 // and the second call; some 140 times a token, a fraction of a microsecond each.
-#include "kernels/base/avx512.h"
+#include "kernels/simd/avx512.h"
 
-#include "kernels/base/target.h"
 #include "kernels/rms_norm_q8/op.h"
+#include "kernels/simd/target.h"
 
 namespace steady {
 

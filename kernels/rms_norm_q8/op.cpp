@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "kernels/base/op_info.h"
-#include "kernels/base/quantize_case.h"
+#include "kernels/cases/op_info.h"
+#include "kernels/cases/quantize_case.h"
 #include "kernels/rms_norm/op.h"
 
 namespace steady {

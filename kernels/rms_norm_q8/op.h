@@ -6,10 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "kernels/base/activation.h"
-#include "kernels/base/case.h"
-#include "kernels/base/registry.h"
 #include "kernels/quantize_q8/op.h"
+#include "kernels/registry/activation.h"
+#include "kernels/registry/registry.h"
 
 namespace steady {
 

@@ -1,4 +1,5 @@
 // The two ops one after the other.
+#include "kernels/cases/case.h"
 #include "kernels/rms_norm/op.h"
 #include "kernels/rms_norm_q8/op.h"
 

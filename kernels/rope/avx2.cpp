@@ -1,12 +1,12 @@
 // Four pairs per register: sines and cosines twice each, the neighbours swapped, and one operation
 // that subtracts at even places and adds at odd ones.
 // Expected: the choice without AVX-512, several times the reference.
-#include "kernels/base/avx2.h"
+#include "kernels/simd/avx2.h"
 
 #include <algorithm>
 
-#include "kernels/base/target.h"
 #include "kernels/rope/op.h"
+#include "kernels/simd/target.h"
 
 namespace steady {
 

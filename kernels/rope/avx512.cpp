@@ -1,10 +1,10 @@
 // Eight pairs per register: the neighbours are swapped, the sines take alternating signs, and one
 // multiply-add does both halves of the rotation.
 // Expected: several times the reference; a very small part of a token.
-#include "kernels/base/avx512.h"
+#include "kernels/simd/avx512.h"
 
-#include "kernels/base/target.h"
 #include "kernels/rope/op.h"
+#include "kernels/simd/target.h"
 
 namespace steady {
 

@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/base/activation.h"
-#include "kernels/base/case.h"
-#include "kernels/base/registry.h"
+#include "kernels/registry/activation.h"
+#include "kernels/registry/registry.h"
 
 namespace steady {
 

@@ -1,8 +1,8 @@
 // Eight values per step with a polynomial exponential; the tail by mask.
 // Expected: the choice without AVX-512.
-#include "kernels/base/avx2.h"
+#include "kernels/simd/avx2.h"
 
-#include "kernels/base/target.h"
+#include "kernels/simd/target.h"
 #include "kernels/swiglu/op.h"
 
 namespace steady {

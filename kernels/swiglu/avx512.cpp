@@ -1,8 +1,8 @@
 // Sixteen values per step with a polynomial exponential; the tail by mask.
 // Expected: far ahead of the reference, whose exponential is a library call per value.
-#include "kernels/base/avx512.h"
+#include "kernels/simd/avx512.h"
 
-#include "kernels/base/target.h"
+#include "kernels/simd/target.h"
 #include "kernels/swiglu/op.h"
 
 namespace steady {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/base/op_info.h"
+#include "kernels/cases/op_info.h"
 
 namespace steady {
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "engine/protocol/error.h"
+#include "kernels/base/error.h"
 #include "kernels/tool/measure.h"
 #include "kernels/tool/verbs.h"
 

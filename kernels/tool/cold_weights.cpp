@@ -19,8 +19,9 @@ constexpr std::size_t kHugePage = 2 << 20;
 // Bytes of `rows` rows in the layout of `variant`.
 std::int64_t bytes_in_layout(const WeightRef& weight, const VariantBase& variant,
                              std::int64_t rows) {
-    return variant.pack != nullptr ? variant.packed_bytes({rows, weight.shape.cols})
-                                   : rows * weight.row_bytes;
+    return variant.pack != nullptr
+               ? variant.packed_bytes({rows, weight.shape.cols, weight.shape.type})
+               : rows * weight.row_bytes;
 }
 
 struct UsedBytes {
@@ -75,7 +76,8 @@ void ColdWeights::fill(Mapping& mapping, const WeightRef& weight, const VariantB
             if (copy > 0) {
                 std::memcpy(dst, base + bytes_of(used.begin), bytes);
             } else if (variant.pack != nullptr) {
-                variant.pack({used.end - used.begin, weight.shape.cols}, src, dst);
+                variant.pack({used.end - used.begin, weight.shape.cols, weight.shape.type}, src,
+                             dst);
             } else {
                 std::memcpy(dst, src, bytes);
             }

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/base/op_info.h"
+#include "kernels/cases/op_info.h"
 
 namespace steady::tool {
 

@@ -7,12 +7,11 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <set>
 #include <sstream>
 #include <utility>
 
-#include "engine/protocol/error.h"
+#include "kernels/base/error.h"
 #include "kernels/tool/program.h"
 #include "kernels/tool/verbs.h"
 
@@ -96,11 +95,17 @@ std::string source_line(const std::string& path, std::size_t number) {
 // "… /kernels/base/x.h:59 (…)" → "kernels/base/x.h:59  the line"; empty for other text. objdump
 // names the innermost place first and then what it was inlined into.
 std::string place_in_kernels(const std::string& text) {
-    static const std::regex kPlace(R"re((/\S*/)(kernels/\S+):(\d+))re");
-    std::smatch match;
-    if (!std::regex_search(text, match, kPlace)) return "";
-    const std::string line = source_line(match[1].str() + match[2].str(), std::stoul(match[3]));
-    return fmt::format("{}:{}  {}", match[2].str(), match[3].str(), line);
+    const std::size_t root = text.find('/');
+    const std::size_t inside = text.rfind("/kernels/");
+    if (root == text.npos || inside == text.npos) return "";
+    const std::size_t colon = text.find(':', inside);
+    if (colon == text.npos || text.find_first_of(" \t", root) < colon) return "";
+    const std::size_t digits = text.find_first_not_of("0123456789", colon + 1) - (colon + 1);
+    const std::string number = text.substr(colon + 1, digits);
+    if (number.empty() || number.size() > 9) return "";
+    const std::string path = text.substr(root, colon - root);
+    return fmt::format("{}:{}  {}", text.substr(inside + 1, colon - inside - 1), number,
+                       source_line(path, std::stoul(number)));
 }
 
 Function disassemble(const Symbol& symbol) {

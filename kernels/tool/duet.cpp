@@ -7,9 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "engine/protocol/error.h"
-#include "kernels/base/check.h"
+#include "kernels/base/error.h"
+#include "kernels/cases/check.h"
 #include "kernels/tool/cold_weights.h"
+#include "kernels/tool/measure.h"
 #include "kernels/tool/stream.h"
 #include "kernels/tool/team.h"
 #include "kernels/tool/verbs.h"
@@ -27,6 +28,7 @@ struct Side {
 };
 
 void require_usable(const OpInfo& op, const VariantBase& variant, const Options& options) {
+    refuse_gpu(variant);
     const std::string reason = op.why_not(variant, options.shape);
     if (!reason.empty()) throw Error{reason};
     const CheckResult result = check_variant(op, variant, options.shape, options.seed);

@@ -1,5 +1,5 @@
 // The ladder of the ops that read weights: every rung's time and share of the read bandwidth on the
-// op's largest shape of the models, as a section of a README and one figure per level of CPU. Both
+// op's largest shape of the models, as a section of a page and one figure per level of CPU. Both
 // are made by this command and never edited.
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "engine/protocol/error.h"
+#include "kernels/base/error.h"
 #include "kernels/tool/measure.h"
 #include "kernels/tool/verbs.h"
 
@@ -33,10 +33,16 @@ std::string largest_shape(const OpInfo& op) {
     });
 }
 
+std::size_t n_on_cpu(const OpInfo& op) {
+    const auto all = variants_of(op.name);
+    return static_cast<std::size_t>(std::count_if(
+        all.begin(), all.end(), [](const VariantBase* variant) { return !variant->on_gpu(); }));
+}
+
 // Ops with weights and more rungs than the reference, unless one is named.
 bool is_shown(const Options& options, const OpInfo& op) {
     if (!options.op.empty()) return true;
-    return op.cost(largest_shape(op)).weight_bytes > 0 && variants_of(op.name).size() > 2;
+    return op.cost(largest_shape(op)).weight_bytes > 0 && n_on_cpu(op) > 2;
 }
 
 Ladder climb(const Options& options, const OpInfo& op, Team& team, const Bandwidth& read) {
@@ -182,7 +188,7 @@ int run_ladder(const Options& options) {
         fmt::print("{}", markdown(ladders, measured_on));
     }
     if (!options.out.empty()) {
-        write_section(folder / "README.md", markdown(ladders, measured_on));
+        write_section(folder / "LADDER.md", markdown(ladders, measured_on));
         write_file(folder / figure_name(), svg(ladders, measured_on));
     }
     return kExitOk;

@@ -8,7 +8,8 @@
 #include <map>
 #include <memory>
 
-#include "kernels/base/check.h"
+#include "kernels/base/error.h"
+#include "kernels/cases/check.h"
 #include "kernels/tool/cold_weights.h"
 
 namespace steady::tool {
@@ -73,6 +74,15 @@ Json roofline(const Row& row, const Cost& cost, double bytes, double ns, const B
 
 }  // namespace
 
+void refuse_gpu(const VariantBase& variant) {
+    if (!variant.on_gpu()) return;
+    throw Error{fmt::format(
+        "{}/{} runs on a GPU and is not timed here, over memory of the host; check it by "
+        "`steady-kernels check`, and time it in a model: steady-engine profile FILE --device cuda "
+        "--kernel.{}={}",
+        variant.op, variant.name, variant.op, variant.name)};
+}
+
 std::vector<Row> checked_rows(const Options& options, const OpInfo& op,
                               const std::vector<std::string>& shapes) {
     std::vector<Row> rows;
@@ -82,6 +92,8 @@ std::vector<Row> checked_rows(const Options& options, const OpInfo& op,
     }
     for (const std::string& shape : shapes) {
         for (const VariantBase* variant : variants) {
+            if (variant->on_gpu() && options.variant.empty()) continue;
+            refuse_gpu(*variant);
             if (cpu::has(variant->needs) && !op.why_not(*variant, shape).empty() &&
                 options.variant.empty()) {
                 continue;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/base/op_info.h"
+#include "kernels/cases/op_info.h"
 #include "kernels/tool/options.h"
 #include "kernels/tool/stream.h"
 #include "kernels/tool/team.h"
@@ -22,6 +22,10 @@ struct Row {
     std::size_t copies = 0;            // of the weights, to keep them cold
     double layout_ratio = 1;           // bytes of the weights in its layout over the file's
 };
+
+// Error for a variant of the GPU: a case's memory is the host's, and what a GPU takes to reach it
+// says nothing about the variant.
+void refuse_gpu(const VariantBase& variant);
 
 // The op's variants on each of the shapes, checked; the reference always, for the ratio. Variants
 // that do not support a shape are left out, unless asked for by name. Refusals go to stderr.

@@ -7,7 +7,7 @@
 #include <functional>
 #include <map>
 
-#include "engine/protocol/error.h"
+#include "kernels/base/error.h"
 
 namespace steady::tool {
 namespace {
@@ -231,7 +231,7 @@ std::string usage() {
            "thread). tune searches variant and cut per shape and remembers in FILE\n"
            "(.steady/tune.json); its winner is a candidate, not a verdict. ladder writes "
            "its\n"
-           "section of DIR/README.md and DIR/ladder-LEVEL.svg. --cpu LEVEL (x86-64-v2, avx2,\n"
+           "section of DIR/LADDER.md and DIR/ladder-LEVEL.svg. --cpu LEVEL (x86-64-v2, avx2,\n"
            "avx512, avx512_vnni) treats this CPU as a lesser one; --without FEATURE hides one "
            "feature.\n"
            "Exit codes: 0 good, 1 a check failed, 2 usage.\n";

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/base/op_info.h"
+#include "kernels/cases/op_info.h"
 #include "kernels/tool/team.h"
 
 namespace steady::tool {
@@ -32,7 +32,7 @@ struct Options {
     std::string cpu = "native";               // the most that the CPU may be
     std::string cache = ".steady/tune.json";  // tune: results of earlier searches
     bool again = false;                       // tune: search even when the cache knows
-    std::string out;                          // ladder: folder of README.md and the figure
+    std::string out;                          // ladder: folder of LADDER.md and the figure
     CutRule cut;                              // bench, duet
 };
 

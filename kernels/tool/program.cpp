@@ -15,8 +15,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "engine/protocol/error.h"
-#include "kernels/base/case.h"
+#include "kernels/base/error.h"
+#include "kernels/cases/case.h"
 
 extern char** environ;
 

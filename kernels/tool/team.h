@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/base/op_info.h"
+#include "kernels/cases/op_info.h"
 
 namespace steady::tool {
 

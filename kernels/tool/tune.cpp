@@ -11,9 +11,10 @@
 #include <memory>
 #include <numeric>
 
-#include "engine/protocol/error.h"
-#include "kernels/base/check.h"
+#include "kernels/base/error.h"
+#include "kernels/cases/check.h"
 #include "kernels/tool/cold_weights.h"
+#include "kernels/tool/measure.h"
 #include "kernels/tool/program.h"
 #include "kernels/tool/stream.h"
 #include "kernels/tool/verbs.h"
@@ -93,6 +94,8 @@ std::vector<Contestant> contestants(const Options& options, const OpInfo& op,
                                     Json& refused) {
     std::vector<Contestant> all;
     for (const VariantBase* variant : selected_variants(op, options.variant)) {
+        if (variant->on_gpu() && options.variant.empty()) continue;
+        refuse_gpu(*variant);
         const CheckResult result = check_variant(op, *variant, shape, options.seed);
         if (result.outcome != CheckOutcome::passed) {
             refused.push_back({{"variant", variant->name}, {"reason", result.message}});

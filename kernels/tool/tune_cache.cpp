@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "engine/protocol/error.h"
+#include "kernels/base/error.h"
 #include "kernels/tool/tune.h"
 
 namespace steady::tool {

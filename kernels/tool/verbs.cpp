@@ -6,8 +6,8 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 
-#include "engine/protocol/error.h"
-#include "kernels/base/check.h"
+#include "kernels/base/error.h"
+#include "kernels/cases/check.h"
 
 namespace steady::tool {
 namespace {
@@ -41,7 +41,7 @@ const char* outcome_name(CheckOutcome outcome) {
 // Shapes outside a variant's declared range are not part of its promise: they are left out, unless
 // asked for by name. A missing CPU feature stays visible as a skip.
 bool is_outside(const OpInfo& op, const VariantBase& variant, const std::string& shape) {
-    return cpu::has(variant.needs) && !op.why_not(variant, shape).empty();
+    return lacking(variant).empty() && !op.why_not(variant, shape).empty();
 }
 
 Json check_one(const Options& options, const OpInfo& op, const VariantBase& variant,
@@ -75,17 +75,17 @@ int run_list(const Options& options) {
         Json variants = Json::array();
         if (!options.json) fmt::print("{}\n", op->name);
         for (const VariantBase* variant : selected_variants(*op, options.variant)) {
-            const std::string missing = cpu::missing(variant->needs);
+            const std::string missing = lacking(*variant);
             variants.push_back({{"name", variant->name},
                                 {"needs", cpu::names(variant->needs)},
+                                {"compute_capability", variant->compute / 10.0},
                                 {"missing", missing},
                                 {"input", input_name(variant->input)},
                                 {"layout", variant->layout},
                                 {"granule", variant->granule == kWhole ? 0 : variant->granule}});
             if (options.json) continue;
             fmt::print("  {:<28} {:<4} {:<8} {}\n", variant->name, input_name(variant->input),
-                       variant->layout,
-                       missing.empty() ? "" : "needs " + missing + ", which this CPU lacks");
+                       variant->layout, missing);
         }
         ops.push_back(
             {{"op", op->name}, {"variants", variants}, {"model_shapes", op->model_shapes()}});

@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "engine/protocol/error.h"
-#include "runner/edges/revision.h"
+#include "kernels/base/error.h"
+#include "kernels/base/revision.h"
 
 namespace steady {
 namespace {
@@ -20,10 +20,10 @@ namespace {
 namespace po = boost::program_options;
 
 constexpr std::array<Option, 4> kCommon{{
-    {"json", "", "one JSON document on stdout instead of text"},
-    {"db", "URL", "PostgreSQL to use (else STEADY_DATABASE_URL, else a private one)"},
-    {"quiet", "", "no progress on stderr"},
-    {"help", "", "this text"},
+    {"json", "", "print one JSON document instead of text"},
+    {"db", "URL", "the PostgreSQL to use (else STEADY_DATABASE_URL, else a private one)"},
+    {"quiet", "", "print no progress on stderr"},
+    {"help", "", "print this text"},
 }};
 
 po::options_description describe_options(const Verb& verb) {
@@ -32,6 +32,8 @@ po::options_description describe_options(const Verb& verb) {
         const std::string name(option.name);
         if (option.argument.empty()) {
             description.add_options()(name.c_str(), "");
+        } else if (option.repeats) {
+            description.add_options()(name.c_str(), po::value<std::vector<std::string>>(), "");
         } else {
             description.add_options()(name.c_str(), po::value<std::string>(), "");
         }
@@ -193,13 +195,19 @@ Parsed parse_command_line(std::span<const Verb> verbs, const std::vector<std::st
     if (values.count("word") != 0) {
         parsed.arguments.words = values["word"].as<std::vector<std::string>>();
     }
+    const auto dashes = std::find(argv.begin(), argv.end(), "--");
+    if (dashes != argv.end()) parsed.arguments.rest.assign(dashes + 1, argv.end());
     for (const auto& [name, value] : values) {
         if (name == "word") continue;
+        if (const auto* list = boost::any_cast<std::vector<std::string>>(&value.value())) {
+            parsed.arguments.lists[name] = *list;
+            continue;
+        }
         parsed.arguments.options[name] = value.empty() ? "1" : value.as<std::string>();
     }
     const int n_words = static_cast<int>(parsed.arguments.words.size());
     if (n_words < verb->min_words || (verb->max_words >= 0 && n_words > verb->max_words)) {
-        throw Error(fmt::format("usage: {}; {} given. `steady help {}` says more",
+        throw Error(fmt::format("usage: {}; {} given. `steady help {}` lists its options",
                                 usage_line(*verb), n_words, verb->name));
     }
     return parsed;

@@ -1,5 +1,5 @@
-// One table of verbs makes everything a user meets at the prompt: parsing, --help, shell completion
-// and the reference page. A verb that is not in the table does not exist.
+// The command line, from one table of verbs: parsing, --help, shell completion and the reference
+// page.
 #pragma once
 
 #include <map>
@@ -16,12 +16,15 @@ struct Option {
     std::string_view name;      // long name without dashes
     std::string_view argument;  // placeholder of its value; empty: a switch
     std::string_view help;
+    bool repeats = false;  // may stand several times
 };
 
 struct Arguments {
     std::string verb;
     std::vector<std::string> words;              // positional
+    std::vector<std::string> rest;               // of them, those that follow --
     std::map<std::string, std::string> options;  // given ones; a switch has the value "1"
+    std::map<std::string, std::vector<std::string>> lists;  // options that may repeat
 
     bool has(const std::string& name) const { return options.contains(name); }
     std::string get(const std::string& name, const std::string& otherwise = {}) const;
@@ -58,7 +61,7 @@ std::string help_text(std::span<const Verb> verbs);
 std::string help_text(const Verb& verb);
 std::string completion_script(std::span<const Verb> verbs);  // bash
 
-// The candidate nearest to `word`, if it is near enough to be a slip of the hand.
+// The candidate nearest to `word`, if it is near enough to be a typing error.
 std::optional<std::string> nearest(std::string_view word,
                                    const std::vector<std::string>& candidates);
 

@@ -1,4 +1,4 @@
-// Between the queue's job and the experiment's loop.
+// Runs a job of the queue through the loop of an experiment.
 #include "runner/cli/jobs.h"
 
 #include <fmt/format.h>
@@ -7,40 +7,17 @@
 
 #include <nlohmann/json.hpp>
 
-#include "engine/protocol/error.h"
+#include "kernels/base/error.h"
+#include "runner/cli/programs.h"
 #include "runner/cli/records.h"
-#include "runner/cli/workspace.h"
-#include "runner/edges/engine_executor.h"
-#include "runner/edges/fingerprint.h"
-#include "runner/experiment.h"
-#include "runner/pipeline/plan.h"
-#include "runner/pipeline/record_json.h"
-#include "runner/pipeline/schedule.h"
+#include "runner/plan/plan.h"
+#include "runner/platform/fingerprint.h"
+#include "runner/queue/submit.h"
+#include "runner/record/record_json.h"
+#include "runner/run/experiment.h"
 #include "runner/storage/migrate.h"
 
 namespace steady {
-namespace {
-
-EngineExecutorOptions engine_setup(const Spec& spec, const Arguments& arguments,
-                                   const std::shared_ptr<PreparedWeights>& weights) {
-    if (spec.subject.program != "steady-engine") {
-        throw Error(
-            "subject.program \"outside\" cannot be run by this build yet; allowed: steady-engine");
-    }
-    const Workload workload = load_workload(spec.subject.workload);
-    EngineExecutorOptions setup;
-    setup.spec = &spec;
-    setup.engine_path = engine_path(arguments);
-    setup.kernels_path = kernels_path(setup.engine_path);
-    setup.model_path = resolve_model(spec.subject.model, arguments);
-    setup.workload_text = workload.text;
-    setup.prompt_tokens = workload.prompt_tokens;
-    setup.depth = workload.depth;
-    setup.weights = weights;
-    return setup;
-}
-
-}  // namespace
 
 std::string effect_so_far(const std::optional<double>& effect, const Interval& interval) {
     if (!effect) return "";
@@ -67,7 +44,7 @@ void report_progress(const Spec& spec, const Analysis& analysis, const Pair& pai
     }
 }
 
-const std::string& fact(const Fingerprint& print, const char* name) {
+const std::string& fact(const Fingerprint& print, const std::string& name) {
     static const std::string none;
     const auto found = print.find(name);
     return found == print.end() ? none : found->second;
@@ -79,8 +56,9 @@ std::optional<GateResult> own_evidence(const Record& earlier, const std::string&
                                        const Fingerprint& here) {
     if (earlier.attempts.empty() || earlier.attempts.back().host != host) return std::nullopt;
     const Fingerprint& there = earlier.attempts.back().fingerprint;
-    for (const char* same : {"engine_sha256", "model_sha256"}) {
-        if (fact(there, same) != fact(here, same)) return std::nullopt;
+    for (const std::string& same : identity_facts(earlier.spec)) {
+        // What is not known is equal to nothing.
+        if (fact(there, same).empty() || fact(there, same) != fact(here, same)) return std::nullopt;
     }
     const Analysis analysis = earlier.analysis ? *earlier.analysis : judge_again(earlier, false);
     if (earlier.analysis && analysis.verdict == Verdict::accept) return std::nullopt;
@@ -91,8 +69,7 @@ std::optional<GateResult> own_evidence(const Record& earlier, const std::string&
             own.log_e_accept -= prior->log_e_accept;
             own.log_e_reject -= prior->log_e_reject;
         }
-        // A rejected idea may be asked again, against the evidence that it gave; it is not
-        // rejected unheard.
+        // Evidence for a reject is not carried over to a later attempt; evidence for a gain is.
         if (analysis.verdict == Verdict::reject) own.log_e_reject = 0;
         return own;
     }
@@ -106,7 +83,7 @@ Prior prior_of(Job& job, const Fingerprint& here) {
     const Gate* gate = deciding_gate(spec);
     if (gate == nullptr) return prior;
     prior.history =
-        job.store->host_history(job.host, gate->metric, spec.schedule.mode, spec.subject.model);
+        job.store->host_history(job.host, gate->metric, spec.schedule.mode, noise_subject(spec));
     if (arms_difference(spec).empty()) return prior;
     for (const std::string& id : job.record.earlier) {
         const auto own = own_evidence(job.store->load_record(id), job.host, here);
@@ -129,12 +106,12 @@ void keep_aa(Job& job, const std::vector<Pair>& pairs) {
         if (!d.empty()) {
             const auto owner = static_cast<std::size_t>(measurement.owner);
             job.store->put_aa(job.lease, measurement.owner, spec.gates[owner].metric,
-                              spec.schedule.mode, spec.subject.model, numbers, d);
+                              spec.schedule.mode, noise_subject(spec), numbers, d);
         }
     }
 }
 
-// The live interval, for the page. Not evidence: when it cannot be stored the next pair will tell.
+// The interval so far, for the page. It is no evidence: a failure to store it is ignored.
 void store_progress(Job& job, const Analysis& analysis) {
     nlohmann::json progress{{"effect", nullptr},
                             {"interval", interval_json(analysis.interval)},
@@ -162,20 +139,22 @@ StopSignal& interrupt_signal() {
 }
 
 JobResult run_job(Job& job, const Arguments& arguments,
-                  const std::shared_ptr<PreparedWeights>& weights) {
+                  const std::shared_ptr<PreparedWeights>& weights, RunPlace place) {
     const Spec& spec = job.record.spec;
-    EngineExecutorOptions setup = engine_setup(spec, arguments, weights);
-    setup.host_lock_fd = job.host_lock_fd;
-    setup.stop = job.stop;
-    Fingerprint fingerprint = machine_fingerprint();
-    add_file(fingerprint, "engine", setup.engine_path);
-    add_file(fingerprint, "model", setup.model_path);
-    for (const Gate& gate : spec.gates) {
-        if (gate.level == Level::micro) add_file(fingerprint, "kernels", setup.kernels_path);
+    ProgramUse use{.host_lock_fd = job.host_lock_fd,
+                   .stop = job.stop,
+                   .weights = weights,
+                   .submitter = service::submitter_of(job.store->connection(), job.lease.job),
+                   .message = {},
+                   .place = place};
+    if (!arguments.has("quiet")) {
+        use.message = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
     }
+    const ReadyProgram program = ready_program(spec, arguments, use);
+    Fingerprint fingerprint = machine_fingerprint();
+    fingerprint.insert(program.facts.begin(), program.facts.end());
     job.put_fingerprint(fingerprint);
 
-    EngineExecutor executor(setup);
     Experiment experiment;
     experiment.spec = &spec;
     experiment.seed = job.record.seed;
@@ -187,7 +166,7 @@ JobResult run_job(Job& job, const Arguments& arguments,
         experiment.evidence.prior = prior_of(job, fingerprint);
         job.sink->put_prior(*experiment.evidence.prior);
     }
-    experiment.executor = &executor;
+    experiment.executor = program.executor.get();
     experiment.sink = job.sink;
     experiment.cancelled = job.should_stop;
     experiment.progress = [&](const Analysis& analysis, const Pair& pair) {
@@ -211,45 +190,22 @@ JobResult run_job(Job& job, const Arguments& arguments,
             .sentence = result.analysis.sentence};
 }
 
-namespace {
-
-void refuse_sweep(const Spec& spec) {
-    if (!spec.sweep) return;
-    throw Error(fmt::format(
-        "{}: found \"sweep\", which is several experiments; run it with `steady sweep {}.json`",
-        spec.id, spec.id));
-}
-
-}  // namespace
-
-Submitted submit_spec(Store& store, const Spec& spec, const SubmitOptions& options) {
-    refuse_sweep(spec);
-    // A fresh run of the same file must not toss the same coins again.
-    const std::uint64_t drawn = std::stoull(random_hex(8), nullptr, 16);
-    Submission submission;
-    submission.spec = &spec;
-    submission.seed = options.fresh_rerun ? drawn : spec.schedule.seed.value_or(drawn);
-    submission.plan = make_schedule(spec, make_plan(spec, {}), submission.seed);
-    submission.fresh_rerun = options.fresh_rerun;
-    submission.priority = options.priority;
-    submission.need_tags = options.need_tags;
-    return store.submit(submission);
-}
-
 Record run_here(const Spec& spec, const Arguments& arguments,
                 std::shared_ptr<PreparedWeights> weights) {
     refuse_sweep(spec);
     const std::string url = database_url(arguments.get("db"));
     if (!weights) weights = std::make_shared<PreparedWeights>();
-    EngineExecutor(engine_setup(spec, arguments, weights))
-        .open();  // a refused flag is bad input: say so before a job exists
+    SubmitOptions mine;
+    mine.commits = check_program(spec, arguments, weights);
+    mine.for_caller = true;
 
     Store store = open_store(arguments);
-    Submitted submitted = submit_spec(store, spec);
+    Submitted submitted = submit_experiment(store, spec, mine);
     if (submitted.state == "done") {
-        submitted = submit_spec(store, spec, {.fresh_rerun = true, .priority = 0, .need_tags = {}});
+        mine.fresh_rerun = true;
+        submitted = submit_experiment(store, spec, mine);
     } else if (submitted.state == "failed" || submitted.state == "cancelled") {
-        store.requeue(submitted.id);
+        store.requeue(submitted.id, true);
     }
     WorkerOptions options;
     options.url = url;
@@ -263,13 +219,23 @@ Record run_here(const Spec& spec, const Arguments& arguments,
         [&](Job& claimed) { return run_job(claimed, arguments, weights); }, submitted.job);
     Record record = store.load_record(submitted.id);
     if (worked.end == WorkEnd::decided) {
-        if (!arguments.has("no-journal")) write_entry(store, record);
+        try {
+            settle_record(store, record, !arguments.has("no-journal"));
+        } catch (const VerdictRefuted&) {
+            throw;
+        } catch (const Error& error) {  // the verdict stands, whatever becomes of its entry
+            fmt::print(stderr,
+                       "the verdict is stored, its entry could not be written: {}; `steady journal "
+                       "--write` writes what is missing\n",
+                       error.what());
+        }
         return record;
     }
     if (worked.end == WorkEnd::cancelled || worked.end == WorkEnd::released) {
-        throw Error(fmt::format("{} stopped; sealed pairs are kept and `steady run` goes on there",
-                                record.id),
-                    kExitInterrupted);
+        throw Error(
+            fmt::format("{} stopped; committed pairs are kept and `steady run` continues there",
+                        record.id),
+            kExitInterrupted);
     }
     throw Error(fmt::format("{} was not finished: {}. `steady show {}` tells what is stored",
                             record.id, worked.note.empty() ? record.note : worked.note, record.id),

@@ -1,31 +1,26 @@
-// An experiment as a job: what `run`, `rerun`, `worker`, `aa`, `selftest` and `demo` share. Every
-// measurement goes through the queue, so that no two of them ever meet on one machine.
+// An experiment as a job: shared by `run`, `rerun`, `worker`, `aa`, `selftest` and `demo`. Every
+// measurement goes through the queue, so that two never run at the same time on one machine.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "runner/cli/command_line.h"
-#include "runner/edges/prepared_weights.h"
-#include "runner/pipeline/record.h"
+#include "runner/programs/steady_engine/prepared_weights.h"
+#include "runner/queue/submit.h"
 #include "runner/queue/worker.h"
+#include "runner/record/record.h"
+#include "runner/spec/spec_runnable.h"
 
 namespace steady {
 
-// The experiment function of the queue: prepares engine, model and workload, runs the ladder,
+// The experiment function of the queue: makes the program ready (programs.h), runs the ladder,
 // returns the verdict. Progress goes to stderr unless --quiet. The weights stay for the next job.
+// In the queue, programs of others run as this worker's options allow, and confined.
 JobResult run_job(Job& job, const Arguments& arguments,
-                  const std::shared_ptr<PreparedWeights>& weights);
-
-struct SubmitOptions {
-    bool fresh_rerun = false;
-    int priority = 0;
-    std::vector<std::string> need_tags;
-};
-
-// Draws the seed and the whole order, stores both with the spec.
-Submitted submit_spec(Store& store, const Spec& spec, const SubmitOptions& options = {});
+                  const std::shared_ptr<PreparedWeights>& weights, RunPlace place = RunPlace::here);
 
 // Submits and works the job here and now; an unfinished one goes on, a finished one is run afresh.
 // Writes the journal entry unless --no-journal. Who runs several passes the weights from one to the
@@ -36,7 +31,7 @@ Record run_here(const Spec& spec, const Arguments& arguments,
 // "  Δ +1.20 % [+0.40, +2.10]" for a line of progress; empty while nothing can be said.
 std::string effect_so_far(const std::optional<double>& effect, const Interval& interval);
 
-// Raised by SIGINT and SIGTERM: the running pair is dropped, everything sealed is kept.
+// Raised by SIGINT and SIGTERM: the running pair is dropped, committed pairs are kept.
 StopSignal& interrupt_signal();
 
 }  // namespace steady

@@ -4,9 +4,12 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "kernels/base/error.h"
 #include "runner/cli/command_line.h"
-#include "runner/pipeline/record.h"
+#include "runner/record/record.h"
+#include "runner/storage/service.h"
 #include "runner/storage/store.h"
 
 namespace steady {
@@ -24,6 +27,23 @@ std::string missing_samples(Store& store, const Record& record);
 // absent.
 std::map<std::string, std::pair<std::string, std::string>> machine_differences(const Record& a,
                                                                                const Record& b);
+
+// The owner's side of a verdict: computed again from the stored samples, since whoever measured may
+// have stored any. What they give instead when they refute it (the record then has no verdict any
+// more), else empty.
+std::string check_verdict(Store& store, const service::Unchecked& verdict);
+
+struct VerdictRefuted : Error {
+    explicit VerdictRefuted(const std::string& what) : Error(what, kExitInternal) {}
+};
+
+// After a verdict: checked, where this login may, and its entry written or declined. Throws
+// VerdictRefuted, or Error when the entry cannot be written.
+void settle_record(Store& store, Record& record, bool with_entry);
+
+// Entries of decided experiments that were never written; host: only those measured there last.
+// Returns their paths.
+std::vector<std::string> write_missing_entries(Store& store, const std::string& host = {});
 
 // Renders the entry and its figure under journal/, keeps the Notes of an older file, stores the
 // path. Sets record.journal_path.

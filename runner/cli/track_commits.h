@@ -1,8 +1,11 @@
 // Commits of the project's repository and an engine built from each: what `steady track` measures.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
+
+#include "runner/programs/build/build_site.h"
 
 namespace steady {
 
@@ -16,7 +19,7 @@ struct Commit {
 class Repository {
 public:
     // The repository that holds `root`. Throws Error when git is missing or there is none.
-    explicit Repository(std::string root);
+    explicit Repository(const std::string& root);
 
     // A revision, or all commits of a range "A..B" (newest first). Throws Error naming what git
     // says.
@@ -26,16 +29,16 @@ public:
     // Address of "origin", else of the only remote, else empty.
     std::string remote() const;
 
-    // Path of steady-engine of that commit: built in a worktree under the state directory, which is
-    // removed afterwards; kept for the next time. Holds the host lock, so that no measurement runs
-    // beside a build. Throws Error with the last lines of a failed build.
-    std::string engine(const Commit& commit, bool quiet) const;
+    // Path of steady-engine of that commit: the same for every commit, and that commit's until the
+    // next call. Builds where the cache has none, while it holds the host lock, so that no
+    // measurement runs beside a build. Throws Error with the last lines of a failed build.
+    std::string engine(const Commit& commit, bool quiet);
 
 private:
-    std::string git(const std::vector<std::string>& arguments) const;
     std::vector<Commit> describe(const std::string& shas) const;
 
-    std::string root_;
+    Source source_;
+    std::unique_ptr<BuildSite> site_;
 };
 
 }  // namespace steady

@@ -10,9 +10,12 @@ namespace steady {
 
 std::span<const Verb> verbs();
 
-// verbs_init.cpp: to a file without mistakes
+// verbs_init.cpp: write and check a file
 int verb_init(const Arguments& arguments);
 int verb_validate(const Arguments& arguments);
+
+// verbs_index.cpp: the table of a folder of questions
+int verb_index(const Arguments& arguments);
 
 // verbs_experiment.cpp: from a file to a verdict
 int verb_plan(const Arguments& arguments);
@@ -23,6 +26,9 @@ int verb_queue(const Arguments& arguments);
 int verb_watch(const Arguments& arguments);
 int verb_cancel(const Arguments& arguments);
 int verb_rerun(const Arguments& arguments);
+
+// verbs_ab.cpp: from two commands to a verdict
+int verb_ab(const Arguments& arguments);
 
 // verbs_sweep.cpp: from several values to one experiment
 int verb_sweep(const Arguments& arguments);
@@ -47,9 +53,10 @@ int verb_token_revoke(const Arguments& arguments);
 int verb_requeue(const Arguments& arguments);
 int verb_priority(const Arguments& arguments);
 int verb_unpin(const Arguments& arguments);
+int verb_audit_log(const Arguments& arguments);
 int verb_gc(const Arguments& arguments);
 
-// verbs_audit.cpp: questions whose truth is known
+// verbs_audit.cpp: questions with a known answer
 int verb_aa(const Arguments& arguments);
 int verb_selftest(const Arguments& arguments);
 int verb_disturb(const Arguments& arguments);
@@ -60,6 +67,11 @@ int verb_demo(const Arguments& arguments);
 
 // verbs_track.cpp: the history
 int verb_track(const Arguments& arguments);
+
+// verbs_program.cpp: programs of others
+int verb_program_add(const Arguments& arguments);
+int verb_program_list(const Arguments& arguments);
+int verb_program_check(const Arguments& arguments);
 
 // verbs_data.cpp: statistics, database, page
 int verb_stats_check(const Arguments& arguments);

@@ -1,15 +1,16 @@
-// Whole experiments from one database to another, with the entry as people have commented it.
+// Verbs export and import: complete experiments from one database to another, with the Notes of
+// their entries.
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "engine/protocol/error.h"
+#include "kernels/base/error.h"
 #include "runner/cli/records.h"
 #include "runner/cli/verbs.h"
 #include "runner/cli/workspace.h"
-#include "runner/edges/files.h"
-#include "runner/pipeline/entry.h"
+#include "runner/entry/entry.h"
+#include "runner/platform/files.h"
 #include "runner/storage/archive.h"
 #include "runner/storage/migrate.h"
 
@@ -40,7 +41,8 @@ Destination destination_from(const Arguments& arguments) {
 // The entry's file, with people's notes, as it lies in this checkout. Empty: none was written.
 std::string entry_of(const Record& record) {
     if (!record.analysis || record.journal_path.empty()) return "";
-    const std::string path = project_root() + "/" + record.journal_path;
+    const std::string path =
+        project_root() + "/" + entry_path(record);  // never what a worker stored
     return fs::is_regular_file(path) ? read_file(path) : render(record);
 }
 
@@ -62,6 +64,17 @@ std::string put_entry(Store& store, const Archived& archived) {
     }
     write_entry(store, record);
     return entry_path(record);
+}
+
+// Who imports believes the file; an entry that does not lie here is not missing.
+void settle_import(Store& store, const std::string& id) {
+    if (service::may_check_verdicts(store.connection())) {
+        for (const auto& verdict : service::unchecked_verdicts(store.connection(), id)) {
+            service::check_verdict(store.connection(), verdict.job, "", "imported");
+        }
+    }
+    const Record record = store.load_record(id, false);
+    if (record.journal_path.empty()) service::decline_entry(store.connection(), record.job);
 }
 
 }  // namespace
@@ -97,6 +110,7 @@ int verb_import(const Arguments& arguments) {
     std::string lines;
     for (std::size_t i = 0; i < imported.size(); ++i) {
         const std::string entry = arguments.has("no-journal") ? "" : put_entry(store, archived[i]);
+        settle_import(store, imported[i].id);
         json.push_back(
             {{"id", imported[i].id}, {"created", imported[i].created}, {"entry", entry}});
         lines += fmt::format("{}{} {}{}", lines.empty() ? "" : "\n", imported[i].id,

@@ -1,6 +1,6 @@
-// Verbs that ask questions whose truth is known: nothing differs (aa, the blind audit), or exactly
-// a planted share of each token's time does (selftest). They go through the whole pipeline as any
-// other experiment does; what comes out says how far a verdict on this machine can be trusted.
+// Verbs that measure questions with a known answer: nothing differs (aa, the blind audit), or an
+// injected share of each token's time does (selftest). They use the same pipeline as any
+// experiment; the result shows how far verdicts on this machine can be trusted.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -11,17 +11,17 @@
 #include <random>
 #include <sstream>
 
-#include "engine/protocol/error.h"
+#include "kernels/base/error.h"
 #include "runner/cli/jobs.h"
 #include "runner/cli/records.h"
 #include "runner/cli/verbs.h"
 #include "runner/cli/workspace.h"
-#include "runner/edges/clock.h"
-#include "runner/edges/files.h"
-#include "runner/edges/process.h"
-#include "runner/pipeline/plan.h"
-#include "runner/pipeline/statistics.h"
-#include "runner/pipeline/verdict.h"
+#include "runner/plan/plan.h"
+#include "runner/platform/clock.h"
+#include "runner/platform/files.h"
+#include "runner/platform/process.h"
+#include "runner/statistics/statistics.h"
+#include "runner/statistics/stopping_rule.h"
 
 namespace steady {
 namespace {
@@ -30,12 +30,12 @@ using nlohmann::json;
 
 constexpr const char* kNothingDiffers = "selftest/a-against-a";
 
-json read_experiment(const std::string& file) {
-    static_cast<void>(load_spec(file));  // says every mistake
-    return json::parse(read_file(file), nullptr, true, true);
+json read_experiment(const std::string& asked) {
+    static_cast<void>(load_spec(asked));  // throws when the file has a mistake
+    return json::parse(read_file(find_experiment(asked)), nullptr, true, true);
 }
 
-// An experiment file with its arms made equal: the same question asked of nothing.
+// An experiment file with its arms made equal: an A/A experiment.
 Spec as_aa(const std::string& file, const Arguments& arguments) {
     json aa = read_experiment(file);
     aa["id"] = "a-against-a";
@@ -138,7 +138,7 @@ json cell_json(const Cell& cell) {
 
 std::string table_text(const std::vector<Cell>& cells) {
     std::string text =
-        "| planted | neighbour | experiments | accept | reject | inconclusive | invalid | "
+        "| injected | load | experiments | accept | reject | inconclusive | invalid | "
         "pairs, median (most) | seconds, median | effect, median |\n"
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n";
     for (const Cell& cell : cells) {
@@ -170,7 +170,7 @@ std::vector<double> effects_asked(const Arguments& arguments) {
     return effects;
 }
 
-// Another program that loads this machine in random bursts for as long as it lives.
+// A load generator: random bursts of CPU load until it is destroyed.
 std::unique_ptr<Child> start_neighbour(std::uint64_t seed) {
     ChildOptions options;
     options.argv = {"/proc/self/exe", "disturb", "--seed", std::to_string(seed % 1000000)};
@@ -180,8 +180,8 @@ std::unique_ptr<Child> start_neighbour(std::uint64_t seed) {
     return std::make_unique<Child>(options);
 }
 
-// runs experiments per effect, every second one beside a neighbour when asked, interleaved so that
-// the machine's hours fall on all cells alike.
+// `runs` experiments per effect, every second one beside a load generator when asked. Effects are
+// interleaved, so that slow changes of the machine affect all cells alike.
 std::vector<Cell> run_planted(const Arguments& arguments, const std::vector<double>& effects,
                               long long runs, bool neighbour) {
     const json base = read_experiment(experiment_file(kNothingDiffers));
@@ -205,7 +205,7 @@ std::vector<Cell> run_planted(const Arguments& arguments, const std::vector<doub
             cell.add(record);
             say(arguments,
                 fmt::format("{} of {}: planted {:+g} %{}: {} {} ({} pairs, {:.1f} s)", i + 1, runs,
-                            cell.percent, cell.neighbour ? " beside a neighbour" : "",
+                            cell.percent, cell.neighbour ? " beside a load generator" : "",
                             name(record.analysis->verdict), record.analysis->reason,
                             record.analysis->pairs, record.seconds));
         }
@@ -214,8 +214,8 @@ std::vector<Cell> run_planted(const Arguments& arguments, const std::vector<doub
     return cells;
 }
 
-// Blind A/A experiments: through the same door as every other one, and nothing tells them apart
-// but their name.
+// Blinded A/A experiments: they go through the same code as any other and differ in their name
+// only.
 int audit(const Arguments& arguments) {
     Arguments with_seed = arguments;
     if (!arguments.has("seed")) {
@@ -291,7 +291,7 @@ int verb_aa(const Arguments& arguments) {
     }
     Store store = open_store(arguments);
     const HostHistory history = store.host_history(last.attempts.back().host, gate->metric,
-                                                   spec.schedule.mode, spec.subject.model);
+                                                   spec.schedule.mode, noise_subject(spec));
     const std::optional<double> sigma = aa_sigma(history.aa_pairs);
     const double n_max = spec.schedule.pairs_max;
     const double bound = clopper_pearson(accepts, static_cast<double>(runs), 0.95).upper_one_sided;
@@ -350,7 +350,7 @@ int verb_selftest(const Arguments& arguments) {
                             name(record.analysis->verdict), 100 * effect, record.analysis->pairs);
     }
     text +=
-        good ? "every planted difference was found" : "the pipeline missed a planted difference";
+        good ? "every planted difference was found" : "the pipeline missed an injected slowdown";
     print(arguments, {{"good", good}, {"rows", rows}}, text);
     return good ? kExitOk : kExitInternal;
 }

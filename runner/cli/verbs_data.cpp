@@ -2,19 +2,22 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "dashboard/server/serve.h"
-#include "engine/protocol/error.h"
+#include "kernels/base/error.h"
 #include "runner/cli/verbs.h"
 #include "runner/cli/workspace.h"
-#include "runner/edges/files.h"
-#include "runner/pipeline/replay.h"
-#include "runner/pipeline/simulation.h"
-#include "runner/pipeline/stats_check.h"
+#include "runner/platform/files.h"
+#include "runner/platform/process.h"
+#include "runner/statistics/check/replay.h"
+#include "runner/statistics/check/simulation.h"
+#include "runner/statistics/check/stats_check.h"
 #include "runner/storage/migrate.h"
 #include "runner/storage/private_cluster.h"
 
@@ -42,6 +45,16 @@ nlohmann::json status_json(const ClusterStatus& status) {
     return {{"exists", status.exists},   {"running", status.running}, {"pid", status.pid},
             {"version", status.version}, {"data", status.data_dir},   {"socket", status.socket_dir},
             {"log", status.log_path},    {"url", status.url}};
+}
+
+// 20261124T033000Z
+std::string utc_stamp() {
+    const std::time_t now = std::time(nullptr);
+    std::tm utc{};
+    ::gmtime_r(&now, &utc);
+    char text[32];
+    std::strftime(text, sizeof text, "%Y%m%dT%H%M%SZ", &utc);
+    return text;
 }
 
 // This process becomes one of PostgreSQL's own programs.
@@ -131,12 +144,66 @@ int verb_db_dump(const Arguments& arguments) {
     become({"pg_dump", "--format=custom", "--file", path, database_url(arguments.get("db"))});
 }
 
+namespace {
+
+// PostgreSQL's own programs, newest first: Debian's /usr/bin/pg_dump is a link to a chooser that
+// goes by its own name.
+std::string find_pg_dump() {
+    std::vector<std::string> folders;
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator("/usr/lib/postgresql", error)) {
+        folders.push_back((entry.path() / "bin").string());
+    }
+    std::sort(folders.begin(), folders.end(), std::greater<>());
+    folders.insert(folders.end(), {"/usr/local/bin", "/usr/bin"});
+    for (const std::string& folder : folders) {
+        if (::access((folder + "/pg_dump").c_str(), X_OK) == 0) return folder + "/pg_dump";
+    }
+    throw Error(
+        "pg_dump is not installed, so the database cannot be dumped before it is changed: "
+        "install postgresql-client, or say --no-dump when somebody else has a backup");
+}
+
+// A dump that pg_restore takes, of everything as it was before.
+std::string dump_before_migrating(const Arguments& arguments, const std::string& url) {
+    std::string path = arguments.get("dump");
+    if (path.empty()) {
+        make_directories(state_dir() + "/backups", 0700);
+        path = fmt::format("{}/backups/before-migration-{}.dump", state_dir(), utc_stamp());
+    }
+    path = std::filesystem::absolute(path).string();
+    if (std::filesystem::exists(path)) throw Error(fmt::format("{}: exists already", path));
+    ChildOptions options;
+    options.argv = {find_pg_dump(), "--format=custom", "--file", path, url};
+    for (const char* name : {"HOME", "PGPASSFILE", "PGPASSWORD", "PGSSLMODE", "PGSSLROOTCERT"}) {
+        if (const char* value = std::getenv(name)) options.env[name] = value;
+    }
+    options.limits.file_size.reset();
+    const ChildEnd end = run_child(options, 24 * 3600);
+    std::error_code none;
+    if (end.ok() && std::filesystem::file_size(path, none) > 0 && !none) return path;
+    std::filesystem::remove(path, none);
+    throw Error(fmt::format("the dump before the migration failed, and nothing was changed: {}. "
+                            "--dump FILE writes it elsewhere; --no-dump goes on without one",
+                            end.describe()),
+                kExitInternal);
+}
+
+}  // namespace
+
 int verb_db_migrate(const Arguments& arguments) {
-    const std::string url = database_url(arguments.get("db"));
-    const std::size_t applied = migrate(url).size();
-    return print(arguments, {{"applied", applied}, {"url", url}},
-                 fmt::format("schema is up to date ({} migration{} applied now)", applied,
-                             applied == 1 ? "" : "s"));
+    const ChosenDatabase chosen = choose_database(arguments.get("db"));
+    const std::vector<std::string> pending = pending_migrations(chosen.url);
+    std::string dump;
+    const bool fresh = !pending.empty() && pending.front().starts_with("0001");
+    if (!pending.empty() && !fresh && !arguments.has("no-dump")) {
+        dump = dump_before_migrating(arguments, chosen.url);
+    }
+    const std::size_t applied = migrate(chosen.url).size();
+    return print(
+        arguments, {{"applied", applied}, {"url", chosen.url}, {"dump", dump}},
+        fmt::format("schema is up to date ({} migration{} applied now){}", applied,
+                    applied == 1 ? "" : "s", dump.empty() ? "" : "\nas it was before: " + dump));
 }
 
 int verb_serve(const Arguments& arguments) {
@@ -145,8 +212,10 @@ int verb_serve(const Arguments& arguments) {
     options.address = arguments.get("bind", "127.0.0.1");
     options.port = static_cast<std::uint16_t>(arguments.number("port", 8642, 0, 65535));
     options.public_reads = arguments.has("public-reads");
-    std::stringstream names(arguments.get("host"));
-    for (std::string name; std::getline(names, name, ',');) options.hosts.push_back(name);
+    options.state_dir = state_dir();
+    options.private_reads = arguments.has("private-reads");
+    options.hosts = split_list(arguments.get("host"));
+    options.proxies = split_list(arguments.get("behind-proxy"));
     return serve(options);
 }
 

@@ -1,35 +1,27 @@
-// From a file to a verdict, here or through the queue.
+// Verbs that take an experiment file to a verdict, here or through the queue.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <thread>
 
-#include "engine/protocol/error.h"
+#include "kernels/base/error.h"
 #include "runner/cli/jobs.h"
+#include "runner/cli/programs.h"
 #include "runner/cli/records.h"
 #include "runner/cli/verbs.h"
 #include "runner/cli/workspace.h"
-#include "runner/edges/fingerprint.h"
-#include "runner/edges/host_lock.h"
-#include "runner/pipeline/plan.h"
-#include "runner/pipeline/record_json.h"
-#include "runner/pipeline/report.h"
+#include "runner/entry/report.h"
+#include "runner/plan/plan.h"
+#include "runner/platform/fingerprint.h"
+#include "runner/platform/host_lock.h"
+#include "runner/record/record_json.h"
+#include "runner/spec/spec_runnable.h"
 #include "runner/storage/migrate.h"
 
 namespace steady {
 namespace {
-
-std::vector<std::string> split_list(const std::string& text) {
-    std::vector<std::string> parts;
-    std::stringstream in(text);
-    for (std::string part; std::getline(in, part, ',');) {
-        if (!part.empty()) parts.push_back(part);
-    }
-    return parts;
-}
 
 // Asked before anything is measured or waited for.
 void check_exit_map(const Arguments& arguments) {
@@ -51,7 +43,9 @@ int print_record(const Arguments& arguments, const Record& record) {
 // Seconds per pair of the newest run on the same model; 0 when there is none.
 double seconds_per_pair(Store& store, const Spec& spec) {
     for (const ExperimentRow& row : store.list_experiments({}, 50)) {
-        if (row.model != spec.subject.model || row.verdict.empty() || row.pairs == 0) continue;
+        const bool same =
+            is_outside(spec) ? row.spec_id == spec.id : row.model == spec.subject.model;
+        if (!same || row.verdict.empty() || row.pairs == 0) continue;
         const Record record = store.load_record(row.id);
         if (!record.pairs.empty() && record.seconds > 0) {
             return record.seconds / static_cast<double>(record.pairs.size());
@@ -95,7 +89,7 @@ nlohmann::json plan_json(const Spec& spec, const Plan& plan, double pair_s) {
                                        : nlohmann::json()}};
 }
 
-std::string plan_text(const Spec& spec, const Plan& plan, double pair_s) {
+std::string plan_text(const Spec& spec, const Plan& plan, double pair_s, const std::string& asked) {
     std::string text =
         fmt::format("{} ({})\n  {}\n\n", spec.id, spec.sha256.substr(0, 8), spec.hypothesis.claim);
     text +=
@@ -109,20 +103,29 @@ std::string plan_text(const Spec& spec, const Plan& plan, double pair_s) {
             measurement.op.empty() ? "" : " " + measurement.op, measurement.pairs_max,
             measurement.aa_pairs > 0 ? fmt::format(", {} A/A first", measurement.aa_pairs) : "");
     }
-    text += fmt::format("\nin each pair    {} blocks of {} tokens per arm, one coin each\n",
-                        plan.coins_per_pair, spec.schedule.chunk);
+    if (spec.schedule.mode == Mode::lockstep) {
+        text += fmt::format("\nin each pair    {} turns of each arm, one coin each\n",
+                            plan.coins_per_pair);
+    } else if (is_outside(spec)) {
+        text += fmt::format("\nin each pair    {} of each arm, one coin for the order\n",
+                            spec.schedule.inner == 1 ? std::string("one run")
+                                                     : fmt::format("{} runs", spec.schedule.inner));
+    } else {
+        text += fmt::format("\nin each pair    {} blocks of {} tokens per arm, one coin each\n",
+                            plan.coins_per_pair, spec.schedule.chunk);
+    }
     text += pair_s > 0 ? fmt::format(
                              "time            at most {:.1f} minutes ({:.2f} s a pair, as the last "
-                             "run on this model)\n",
+                             "run of it)\n",
                              pair_s * spec.schedule.pairs_max / 60, pair_s)
-                       : std::string("time            unknown until something ran on this model\n");
+                       : std::string("time            unknown until it ran once\n");
     text += fmt::format("detectable      {}\n", plan.detectable);
     if (plan.guard_beta_sum > 0) {
         text += fmt::format("guards          falsely stop a good candidate in at most {:.0f} %\n",
                             100 * plan.guard_beta_sum);
     }
     if (!plan.attempts.empty()) text += fmt::format("attempts        {}\n", plan.attempts);
-    text += fmt::format("next            steady run {}.json", spec.id);
+    text += fmt::format("next            steady run {}", asked);
     return text;
 }
 
@@ -130,15 +133,19 @@ std::string plan_text(const Spec& spec, const Plan& plan, double pair_s) {
 
 int verb_plan(const Arguments& arguments) {
     const Spec spec = load_spec(arguments.words[0]);
+    const auto commits = is_outside(spec) ? check_program(spec, arguments, nullptr)
+                                          : std::map<std::string, std::string>{};
     Store store = open_store(arguments);
     HostHistory history;
     if (const Gate* gate = deciding_gate(spec)) {
         history =
-            store.host_history(host_name(), gate->metric, spec.schedule.mode, spec.subject.model);
+            store.host_history(host_name(), gate->metric, spec.schedule.mode, noise_subject(spec));
     }
-    const Plan plan = make_plan(spec, history, static_cast<int>(store.attempts_at(spec).size()));
+    const Plan plan =
+        make_plan(spec, history, static_cast<int>(store.attempts_at(spec, commits).size()));
     const double pair_s = seconds_per_pair(store, spec);
-    return print(arguments, plan_json(spec, plan, pair_s), plan_text(spec, plan, pair_s));
+    return print(arguments, plan_json(spec, plan, pair_s),
+                 plan_text(spec, plan, pair_s, arguments.words[0]));
 }
 
 int verb_run(const Arguments& arguments) {
@@ -194,7 +201,8 @@ int verb_submit(const Arguments& arguments) {
     SubmitOptions options;
     options.priority = static_cast<int>(arguments.number("priority", 0, -100, 100));
     options.need_tags = split_list(arguments.get("tags"));
-    const Submitted submitted = submit_spec(store, spec, options);
+    options.commands = arguments.has("commands");
+    const Submitted submitted = submit_experiment(store, spec, options);
     std::string text =
         fmt::format("{} {}; state {}", submitted.id,
                     submitted.created ? "queued" : "was submitted before", submitted.state);
@@ -207,24 +215,65 @@ int verb_submit(const Arguments& arguments) {
                  text);
 }
 
+namespace {
+
+// A predecessor may have died between a verdict and its entry.
+void write_what_is_missing(const Arguments& arguments) {
+    try {
+        Store store = open_store(arguments);
+        for (const std::string& path : write_missing_entries(store, host_name())) {
+            fmt::print(stderr, "wrote {}, which an earlier worker had left out\n", path);
+        }
+    } catch (const Error& error) {
+        fmt::print(stderr, "missing entries cannot be written: {}\n", error.what());
+    }
+}
+
+}  // namespace
+
+namespace {
+
+std::vector<std::string> worker_tags(const Arguments& arguments) {
+    std::vector<std::string> tags = split_list(arguments.get("tags"));
+    for (const std::string& tag : tags) {
+        if (!is_reserved_tag(tag)) continue;
+        throw Error(
+            fmt::format("--tags: found \"{}\", which Steady sets itself: `steady program add` "
+                        "registers a program, --commands takes any command",
+                        tag));
+    }
+    const std::vector<std::string> own = program_tags(arguments);
+    tags.insert(tags.end(), own.begin(), own.end());
+    return tags;
+}
+
+}  // namespace
+
 int verb_worker(const Arguments& arguments) {
     WorkerOptions options;
     options.url = database_url(arguments.get("db"), true);
-    options.tags = split_list(arguments.get("tags"));
+    options.tags = worker_tags(arguments);
     options.shutdown = &interrupt_signal();
     options.message = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
     const auto weights = std::make_shared<PreparedWeights>();
     options.idle = [&] { weights->drop(); };
     options.once = arguments.has("once");
+    options.times.most_s =
+        3600.0 * static_cast<double>(arguments.number("max-hours", 24, 0, 24 * 365));
     Worker worker(options);
-    const RunJob run = [&](Job& job) { return run_job(job, arguments, weights); };
+    const RunJob run = [&](Job& job) {
+        const std::string why = why_not_runnable(job.record.spec, RunPlace::queue);
+        if (!why.empty()) throw Error(why);  // queued by another version, or tagged by hand
+        return run_job(job, arguments, weights, RunPlace::queue);
+    };
     auto decided = [&](Store& store, const std::string& id) {
         Record record = store.load_record(id);
-        Store owner = open_store(arguments);
-        write_entry(owner, record);
         fmt::print("{}\n", show_text(record));
         std::fflush(stdout);  // a log file is read while the worker goes on
+        Store owner = open_store(arguments);
+        settle_record(owner, record, true);
     };
+    write_what_is_missing(arguments);
     worker.work(run, decided);
     return options.once && interrupt_signal().raised() ? kExitInterrupted : kExitOk;
 }
@@ -289,18 +338,20 @@ int verb_watch(const Arguments& arguments) {
     }
     const Record record = store.load_record(id);
     if (record.analysis) return print_record(arguments, record);
-    throw Error(fmt::format("{} {}{}; `steady requeue {}` queues it again, sealed pairs are kept",
-                            id, record.state, record.note.empty() ? "" : ": " + record.note, id),
-                kExitInternal);
+    throw Error(
+        fmt::format("{} {}{}; `steady requeue {}` queues it again; committed pairs are kept", id,
+                    record.state, record.note.empty() ? "" : ": " + record.note, id),
+        kExitInternal);
 }
 
 int verb_cancel(const Arguments& arguments) {
     Store store = open_store(arguments);
     const std::string id = store.resolve(arguments.words[0]);
     const std::string state = store.cancel(id);
-    return print(arguments, {{"id", id}, {"state", state}},
-                 fmt::format("{}: {}", id,
-                             state == "running" ? "asked to stop; sealed pairs are kept" : state));
+    return print(
+        arguments, {{"id", id}, {"state", state}},
+        fmt::format("{}: {}", id,
+                    state == "running" ? "asked to stop; committed pairs are kept" : state));
 }
 
 }  // namespace steady

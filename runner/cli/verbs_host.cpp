@@ -1,5 +1,4 @@
-// Verbs about this machine: its own noise, the proof that the pipeline catches what it must, and
-// the first five minutes.
+// Verbs about this machine: what makes it noisy, and the demo.
 #include <fmt/format.h>
 #include <time.h>
 
@@ -8,16 +7,16 @@
 #include <numeric>
 #include <thread>
 
-#include "engine/protocol/error.h"
+#include "kernels/base/error.h"
 #include "runner/cli/jobs.h"
 #include "runner/cli/records.h"
 #include "runner/cli/verbs.h"
 #include "runner/cli/workspace.h"
-#include "runner/edges/files.h"
-#include "runner/edges/noise.h"
-#include "runner/pipeline/record_json.h"
-#include "runner/pipeline/report.h"
-#include "runner/pipeline/statistics.h"
+#include "runner/entry/report.h"
+#include "runner/platform/files.h"
+#include "runner/platform/noise.h"
+#include "runner/record/record_json.h"
+#include "runner/statistics/statistics.h"
 
 namespace steady {
 namespace {
@@ -45,7 +44,7 @@ Finding memory_finding() {
             std::log(static_cast<double>(memory.size()) * 8e-9 / (seconds_now() - begin)));
     }
     const double spread = sum == 0 ? 0 : kMadToSigma * mad(log_rates);
-    return {fmt::format("memory sentinel {:.1f} GB/s on one thread, spread {:.1f} %",
+    return {fmt::format("memory read speed {:.1f} GB/s on one thread, spread {:.1f} %",
                         std::exp(median(log_rates)), 100 * spread),
             "something else uses the memory bus: stop it, or expect to need more pairs",
             spread > 0.03};
@@ -70,7 +69,8 @@ std::vector<Finding> findings() {
     std::this_thread::sleep_for(std::chrono::seconds(2));
     const Noise noise = noise_between(begin, noise_mark());
     all.push_back({fmt::format("steal {:.1f} % of CPU time over 2 s", 100 * noise.steal_share),
-                   "a neighbour uses this host's CPUs: move, or run at another hour",
+                   "another virtual machine uses this host's CPUs: move to another host, or "
+                   "measure at another time",
                    noise.steal_share > 0.01});
     all.push_back({fmt::format("other programs used {:.0f} % of the CPUs over 2 s",
                                100 * noise.busy_others_share),
@@ -80,8 +80,9 @@ std::vector<Finding> findings() {
     const std::string governor =
         read_line_or_empty("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
     all.push_back(
-        {governor.empty() ? "no frequency control (a virtual machine): fine, arms alternate"
-                          : "governor " + governor,
+        {governor.empty()
+             ? "no frequency control (a virtual machine): harmless, since the arms alternate"
+             : "governor " + governor,
          "cpupower frequency-set -g performance", !governor.empty() && governor != "performance"});
     const std::string thp = read_line_or_empty("/sys/kernel/mm/transparent_hugepage/enabled");
     all.push_back({"transparent huge pages: " + (thp.empty() ? "unknown" : thp),
@@ -113,8 +114,8 @@ int verb_doctor(const Arguments& arguments) {
         if (finding.bad) text += fmt::format("    fix: {}\n", finding.fix);
         bad += finding.bad ? 1 : 0;
     }
-    text += bad == 0 ? "nothing here disturbs a measurement"
-                     : fmt::format("{} finding{} to mend before a fine measurement", bad,
+    text += bad == 0 ? "no source of noise found"
+                     : fmt::format("{} finding{} to fix before measuring small effects", bad,
                                    bad == 1 ? "" : "s");
     print(arguments, {{"fit", bad == 0}, {"findings", rows}}, text);
     return bad == 0 ? kExitOk : exit_code(Verdict::invalid);

@@ -1,33 +1,37 @@
-// `steady init` and `steady validate`: from an empty page to a file without mistakes.
+// `steady init` and `steady validate`: write an experiment file and check it.
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "engine/protocol/error.h"
+#include "kernels/base/error.h"
 #include "runner/cli/verbs.h"
 #include "runner/cli/workspace.h"
-#include "runner/edges/files.h"
+#include "runner/platform/files.h"
+#include "runner/spec/spec_runnable.h"
 
 namespace steady {
 namespace {
 
-// {0} is the id. Every line says what to put there; the file is valid as it stands.
+// {0} id, {1} owner, {2} claim, {3} because, all quoted as JSON. The question is the quickstart's:
+// any x86-64 CPU with AVX2 answers it within a minute.
 constexpr const char* kTemplate =
-    R"(// One question. Say what you believe before you look; `steady validate` checks this file.
+    R"(// One question. Replace what stands in <…>; `steady validate` names what is left.
 {{
   "$schema": "./schema/experiment.v1.schema.json",
-  "id": "{0}", // equals the file's name
-  "owner": "you",
+  "id": {0}, // equals the file's name
+  "owner": {1},
   "hypothesis": {{
-    "claim": "What should get faster, in one sentence",
-    "because": "Why you believe so: the mechanism, in one sentence",
-    "predict": {{ "metric": "decode_tps", "change": ["+1%", "+5%"] }} // scored after the verdict
+    "claim": {2},
+    "because": {3},
+    // The change that you expect in B. It is stored before the first pair and scored afterwards.
+    "predict": {{ "metric": "decode_tps", "change": ["+100%", "+600%"] }}
   }},
   "subject": {{
     "program": "steady-engine",
-    "model": "synth-small-glm-4.7-flash-s1.gguf", // a file under a model root; this one is made on need
-    "workload": "prose",                          // experiments/workloads/prose.json
+    "model": "synth-tiny-glm-4.7-flash-s1.gguf", // a file under a model root; this one is made on need
+    "workload": "prose",                         // experiments/workloads/prose.json
     "threads": 2
   }},
   // A is the baseline, B the candidate. Both are the engine's defaults plus these flags:
@@ -36,21 +40,57 @@ constexpr const char* kTemplate =
     "A": {{ "kernels": {{ "q4_0_experts": "reference" }} }},
     "B": {{ "kernels": {{ "q4_0_experts": "avx2" }} }}
   }},
-  "expect_diff": ["kernels.q4_0_experts"], // exactly what differs; anything else makes the run invalid
-  // The ladder: correctness → micro → block → model. Only a "decides" gate at level model accepts.
+  "expect_diff": ["kernels.q4_0_experts"], // all that differs; another difference makes the run invalid
+  // Gates run in this order: correctness, micro, block, model. Only a gate of level model with role
+  // "decides" accepts; a "guard" stops a candidate that is worse; "advice" is shown.
   "gates": [
     {{ "id": "tokens", "level": "correctness", "role": "guard",
-      "need": {{ "top1_agree": ">=0.95", "kl": "<=0.01" }} }},
+      "need": {{ "top1_agree": ">=0.9", "kl": "<=0.02" }} }},
     {{ "id": "alone", "level": "micro", "role": "advice", "metric": "op_ns", "op": "q4_0_experts" }},
     {{ "id": "block", "level": "block", "role": "guard", "metric": "block_ns", "margin": "2%" }},
     {{ "id": "decode", "level": "model", "role": "decides", "metric": "decode_tps",
-      "goal": "gain", "worth": "1%" }}, // worth: the smallest gain worth having
+      "goal": "gain", "worth": "5%" }}, // worth: the smallest gain that is worth having
     {{ "id": "tail", "level": "model", "role": "guard", "metric": "token_ns_p90", "margin": "2%" }}
   ],
-  "schedule": {{ "mode": "duet", "pairs": {{ "max": 50 }}, "aa_pairs": 6 }},
-  "retry_if": "what would have to change before a rejected idea deserves another try"
+  "schedule": {{ "mode": "duet", "pairs": {{ "max": 40 }}, "aa_pairs": 6 }}
+  // After a reject: "retry_if" says what must change before the idea deserves another try.
 }}
 )";
+
+constexpr const char* kClaim = "<claim: what should get faster, in one sentence>";
+constexpr const char* kBecause = "<because: the mechanism, in one sentence>";
+
+std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
+
+// --owner, else who is logged in.
+std::string owner(const Arguments& arguments) {
+    for (const char* variable : {"USER", "LOGNAME"}) {
+        const char* user = std::getenv(variable);
+        if (user != nullptr && *user != '\0') return arguments.get("owner", user);
+    }
+    return arguments.get("owner", "me");
+}
+
+std::string from_template(const std::string& id, const Arguments& arguments) {
+    return fmt::format(kTemplate, quoted(id), quoted(owner(arguments)),
+                       quoted(arguments.get("claim", kClaim)),
+                       quoted(arguments.get("because", kBecause)));
+}
+
+// An existing question under a new id, with what else the options change; comments are dropped.
+std::string from_file(const std::string& id, const Arguments& arguments) {
+    const std::string source = find_experiment(arguments.get("from"));
+    static_cast<void>(load_spec(source));  // throws when the file has a mistake
+    auto copy = nlohmann::ordered_json::parse(read_file(source), nullptr, true, true);
+    copy["$schema"] = "./schema/experiment.v1.schema.json";
+    copy["id"] = id;
+    copy["owner"] = owner(arguments);
+    for (const char* word : {"claim", "because"}) {
+        if (arguments.has(word)) copy["hypothesis"][word] = arguments.get(word);
+    }
+    if (arguments.has("model")) copy["subject"]["model"] = arguments.get("model");
+    return copy.dump(2) + "\n";
+}
 
 nlohmann::json error_json(const SpecError& error) {
     return {{"pointer", error.pointer}, {"line", error.line},       {"column", error.column},
@@ -63,31 +103,37 @@ int verb_init(const Arguments& arguments) {
     std::string id = arguments.words[0];
     if (id.ends_with(".json")) id.resize(id.size() - 5);
     const std::string stem = std::filesystem::path(id).filename().string();
-    const std::string path = id.find('/') != std::string::npos
-                                 ? id + ".json"
-                                 : project_root() + "/experiments/" + id + ".json";
-    const std::string text = fmt::format(kTemplate, stem);
+    const std::string path = id.find('/') != std::string::npos ? id + ".json" : experiment_file(id);
+    if (arguments.has("model") && !arguments.has("from")) {
+        throw Error("--model goes with --from; without it, edit subject.model in the file");
+    }
+    const std::string text =
+        arguments.has("from") ? from_file(stem, arguments) : from_template(stem, arguments);
     const SpecResult result = parse_spec(text, stem);
     if (!result.spec) throw Error(describe(result.errors.at(0), path));
     if (std::filesystem::exists(path) && !arguments.has("force")) {
-        throw Error(path + " exists; --force writes over it");
+        throw Error(path + " exists; --force overwrites it");
     }
     write_file_atomic(path, text);
-    if (arguments.has("json")) {
-        fmt::print("{}\n", nlohmann::json{{"file", path}}.dump(2));
-    } else {
-        fmt::print("{}\nnext: edit it, then steady validate {}\n", path, path);
-    }
-    return kExitOk;
+    const bool filled = parse_question(text, stem).spec.has_value();
+    return print(
+        arguments, {{"file", path}, {"filled", filled}},
+        fmt::format("{}\nnext: {}steady validate {}", path,
+                    filled ? "" : "replace the placeholders in <…>, then ", arguments.words[0]));
 }
 
 int verb_validate(const Arguments& arguments) {
     nlohmann::json files = nlohmann::json::array();
     std::string text;
     bool good = true;
-    for (const std::string& file : arguments.words) {
-        const SpecResult result =
-            parse_spec(read_file(file), std::filesystem::path(file).stem().string());
+    for (const std::string& asked : arguments.words) {
+        const std::string file = find_experiment(asked);
+        SpecResult result =
+            parse_question(read_file(file), std::filesystem::path(file).stem().string());
+        if (result.spec) {
+            result.errors = not_runnable(*result.spec, RunPlace::here);
+            if (!result.errors.empty()) result.spec.reset();
+        }
         nlohmann::json errors = nlohmann::json::array();
         for (const SpecError& error : result.errors) {
             errors.push_back(error_json(error));

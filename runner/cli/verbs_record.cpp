@@ -1,4 +1,4 @@
-// Verbs on what is known: one record shown, judged again, written down, compared.
+// Verbs on stored records: show, judge again, write the entry, compare, report.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,14 +6,15 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "engine/protocol/error.h"
+#include "kernels/base/error.h"
+#include "runner/base/text.h"
 #include "runner/cli/records.h"
 #include "runner/cli/verbs.h"
 #include "runner/cli/workspace.h"
-#include "runner/edges/files.h"
-#include "runner/pipeline/entry.h"
-#include "runner/pipeline/record_json.h"
-#include "runner/pipeline/report.h"
+#include "runner/entry/entry.h"
+#include "runner/entry/report.h"
+#include "runner/platform/files.h"
+#include "runner/record/record_json.h"
 #include "runner/storage/store.h"
 
 namespace steady {
@@ -76,8 +77,20 @@ int check_journal(const Arguments& arguments, Store& store) {
         }
     }
     int checked = 0;
+    const std::vector<std::string> missing = service::missing_entries(store.connection());
+    for (const std::string& id : missing) {
+        problems.push_back({{"file", ""},
+                            {"difference", id + ": decided, but its entry was never written; "
+                                                "`steady journal --write` writes it"}});
+    }
     for (const Record& record : decided_records(store)) {
         if (record.journal_path.empty()) continue;
+        if (record.journal_path != entry_path(record)) {
+            problems.push_back({{"file", entry_path(record)},
+                                {"difference", fmt::format("the store names {} instead",
+                                                           escape_line(record.journal_path))}});
+            continue;
+        }
         const std::string path = project_root() + "/" + record.journal_path;
         if (!fs::exists(path)) continue;                        // another checkout's entry
         if (!missing_samples(store, record).empty()) continue;  // the file is all that is left
@@ -89,14 +102,19 @@ int check_journal(const Arguments& arguments, Store& store) {
     }
     std::string text = fmt::format("{} entries checked, {} differences", checked, problems.size());
     for (const auto& problem : problems) {
-        text += fmt::format("\n{}: {}", problem["file"].get<std::string>(),
+        const auto file = problem["file"].get<std::string>();
+        text += fmt::format("\n{}{}{}", file, file.empty() ? "" : ": ",
                             problem["difference"].get<std::string>());
     }
     for (const std::string& path : unknown) {
         text +=
             fmt::format("\n{}: its record is not in this store; `steady import` it to check", path);
     }
-    print(arguments, {{"checked", checked}, {"problems", problems}, {"without_record", unknown}},
+    print(arguments,
+          {{"checked", checked},
+           {"problems", problems},
+           {"missing", missing},
+           {"without_record", unknown}},
           text);
     return problems.empty() ? kExitOk : kExitInternal;
 }
@@ -110,14 +128,52 @@ int verb_show(const Arguments& arguments) {
     const auto stored = std::count_if(record.pairs.begin(), record.pairs.end(),
                                       [](const Pair& pair) { return pair.sealed; });
     json["pairs_stored"] = stored;
+    const std::string checked = service::checked_at(store.connection(), record.job);
+    json["checked"] = !checked.empty();
     if (arguments.has("pairs")) json["pair_values"] = record.pairs;
-    return print(arguments, json,
-                 show_text(record) + (arguments.has("pairs") ? "\n" + pairs_text(record) : ""));
+    const std::string unchecked =
+        record.analysis && checked.empty()
+            ? "\nunchecked  nobody but its worker has computed this verdict: `steady decide "
+              "--unchecked`"
+            : "";
+    return print(
+        arguments, json,
+        show_text(record) + unchecked + (arguments.has("pairs") ? "\n" + pairs_text(record) : ""));
 }
 
+namespace {
+
+// What only the owner's side can say: do the samples give the verdicts that workers stored?
+int check_verdicts(const Arguments& arguments, Store& store) {
+    if (!service::may_check_verdicts(store.connection())) {
+        throw Error(
+            "only the owner of the database checks verdicts: use a login that is a member "
+            "of steady_owner");
+    }
+    nlohmann::json refuted = nlohmann::json::array();
+    std::string text;
+    const auto unchecked = service::unchecked_verdicts(store.connection());
+    for (const auto& verdict : unchecked) {
+        const std::string instead = check_verdict(store, verdict);
+        if (instead.empty()) continue;
+        refuted.push_back({{"id", verdict.id}, {"stored", verdict.outcome}, {"samples", instead}});
+        text += fmt::format("{}: its worker stored {}, its samples give {}: refuted\n", verdict.id,
+                            verdict.outcome, instead);
+    }
+    text += fmt::format("{} checked, {} refuted", unchecked.size(), refuted.size());
+    print(arguments, {{"checked", unchecked.size()}, {"refuted", refuted}}, text);
+    return refuted.empty() ? kExitOk : kExitInternal;
+}
+
+}  // namespace
+
 int verb_decide(const Arguments& arguments) {
+    if (arguments.has("unchecked")) {
+        Store owner = open_store(arguments);
+        return check_verdicts(arguments, owner);
+    }
     if (arguments.words.empty() && !arguments.has("all")) {
-        throw Error("steady decide needs an ID (last, for the newest) or --all");
+        throw Error("steady decide needs an ID (last, for the newest), --all or --unchecked");
     }
     Store store = open_store(arguments);
     std::vector<Record> records;
@@ -161,6 +217,12 @@ int verb_decide(const Arguments& arguments) {
 int verb_journal(const Arguments& arguments) {
     Store store = open_store(arguments);
     if (arguments.has("check")) return check_journal(arguments, store);
+    if (arguments.words.empty() && arguments.has("write")) {
+        const std::vector<std::string> written = write_missing_entries(store);
+        return print(arguments, {{"written", written}},
+                     written.empty() ? "no entry is missing"
+                                     : fmt::format("written:\n{}", fmt::join(written, "\n")));
+    }
     if (arguments.words.empty()) {
         std::vector<std::string> names;
         const std::string folder = project_root() + "/journal";
@@ -223,8 +285,9 @@ int verb_report(const Arguments& arguments) {
     const Record record = store.load_record(arguments.words[0]);
     print(arguments, show_json(record),
           format == "md" ? report_markdown(record) : show_text(record));
-    if (!arguments.has("exit-code") || !record.analysis) return kExitOk;
-    return exit_code(record.analysis->verdict);
+    if (!arguments.has("exit-code")) return kExitOk;
+    // No verdict yet is as undecided as one that says so: never green.
+    return exit_code(record.analysis ? record.analysis->verdict : Verdict::inconclusive);
 }
 
 }  // namespace steady

@@ -1,4 +1,4 @@
-// Verbs on the store itself: proof that it loses nothing, tokens, jobs brought back, retention.
+// Verbs on the store: fault test, tokens, requeue and priority, retention.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,11 +9,11 @@
 #include <sstream>
 
 #include "dashboard/server/tokens.h"
-#include "engine/protocol/error.h"
+#include "kernels/base/error.h"
 #include "runner/cli/jobs.h"
 #include "runner/cli/records.h"
 #include "runner/cli/verbs.h"
-#include "runner/queue/fault_drill.h"
+#include "runner/fault/drill.h"
 
 namespace steady {
 namespace {
@@ -26,7 +26,7 @@ bool on_or_off(const Arguments& arguments, const std::string& name) {
     return value == "on";
 }
 
-constexpr const char* kScopes[] = {"read", "submit", "cancel", "admin"};
+constexpr const char* kScopes[] = {"read", "submit", "cancel", "commands", "admin"};
 
 std::vector<std::string> scopes_from(const std::string& text) {
     std::vector<std::string> scopes;
@@ -77,7 +77,7 @@ int requeue_afresh(const Arguments& arguments, Store& store, const std::string& 
     if (record.state == "queued") store.cancel(id);
     SubmitOptions options;
     options.fresh_rerun = true;
-    const Submitted fresh = submit_spec(store, record.spec, options);
+    const Submitted fresh = submit_experiment(store, record.spec, options);
     return print(arguments, {{"id", fresh.id}, {"state", fresh.state}, {"instead_of", id}},
                  fmt::format("{} queued for any host, instead of {}", fresh.id, id));
 }
@@ -154,6 +154,27 @@ int verb_token_revoke(const Arguments& arguments) {
         throw Error(fmt::format("no valid token \"{}\"; `steady token list` names them", name));
     }
     return print(arguments, {{"name", name}, {"revoked", true}}, name + " is revoked");
+}
+
+int verb_audit_log(const Arguments& arguments) {
+    Store store = open_store(arguments);
+    const int limit = static_cast<int>(arguments.number("limit", 50, 1, 100000));
+    const std::string of = arguments.words.empty() ? "" : arguments.words[0];
+    nlohmann::json json = nlohmann::json::array();
+    std::string text;
+    for (const service::Audit& one : service::audit_log(store.connection(), limit, of)) {
+        json.push_back({{"at", one.at},
+                        {"actor", one.actor},
+                        {"login", one.login},
+                        {"what", one.what},
+                        {"subject", one.subject},
+                        {"detail", one.detail}});
+        text += fmt::format("{}  {:<20} {:<16} {}{}\n", one.at, one.actor, one.what, one.subject,
+                            one.detail.empty() ? "" : " (" + one.detail + ")");
+    }
+    if (text.empty()) text = of.empty() ? "nothing yet\n" : "nothing about " + of + "\n";
+    text.pop_back();
+    return print(arguments, {{"entries", json}}, text);
 }
 
 int verb_requeue(const Arguments& arguments) {

@@ -1,16 +1,15 @@
-// Which of several values? Every one is screened on a few pairs of its own; the best gets a whole
-// experiment on new pairs, which alone can accept. What was seen while choosing never confirms: the
-// best of many is lucky by selection.
+// `steady sweep`: screens each value with a few pairs, then runs a whole experiment with new pairs
+// on the best one. Screening data never confirm: the best of many is biased upwards by selection.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
-#include "engine/protocol/error.h"
+#include "kernels/base/error.h"
 #include "runner/cli/jobs.h"
 #include "runner/cli/verbs.h"
 #include "runner/cli/workspace.h"
-#include "runner/pipeline/record_json.h"
-#include "runner/pipeline/report.h"
+#include "runner/entry/report.h"
+#include "runner/record/record_json.h"
 
 namespace steady {
 namespace {

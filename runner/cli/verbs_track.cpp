@@ -9,19 +9,19 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "engine/protocol/error.h"
+#include "kernels/base/error.h"
 #include "runner/cli/jobs.h"
 #include "runner/cli/records.h"
 #include "runner/cli/track_commits.h"
 #include "runner/cli/verbs.h"
 #include "runner/cli/workspace.h"
-#include "runner/edges/host_lock.h"
-#include "runner/edges/webhook.h"
-#include "runner/pipeline/analysis_pairs.h"
-#include "runner/pipeline/statistics.h"
-#include "runner/pipeline/track.h"
-#include "runner/pipeline/verdict.h"
+#include "runner/judge/analysis_pairs.h"
+#include "runner/platform/host_lock.h"
+#include "runner/platform/webhook.h"
+#include "runner/statistics/statistics.h"
+#include "runner/statistics/stopping_rule.h"
 #include "runner/storage/track_store.h"
+#include "runner/track/track.h"
 
 namespace steady {
 namespace {
@@ -203,7 +203,7 @@ struct Tracker {
         return found;
     }
 
-    void visit(const Repository& repository, const Commit& commit, long long runs) {
+    void visit(Repository& repository, const Commit& commit, long long runs) {
         std::string engine = arguments.get("engine"), build_failure;
         for (std::size_t i = 0; i < specs.size(); ++i) {
             if (is_known(series[i], commit)) {
@@ -334,7 +334,7 @@ int verb_track(const Arguments& arguments) {
     std::optional<WebhookAddress> webhook;
     if (!url.empty()) webhook = parse_webhook(url);
     interrupt_signal();
-    const Repository repository(project_root());
+    Repository repository(project_root());
     const std::vector<Commit> commits = wanted_commits(repository, arguments);
     if (arguments.has("engine") && !arguments.has("list") && commits.size() != 1) {
         throw Error("--engine is one commit's engine: name that commit alone");

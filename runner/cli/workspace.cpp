@@ -5,30 +5,21 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <set>
 #include <sstream>
 
-#include "engine/protocol/error.h"
-#include "runner/edges/files.h"
-#include "runner/edges/process.h"
+#include "kernels/base/error.h"
+#include "runner/cli/made_models.h"
+#include "runner/platform/files.h"
 
 namespace steady {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::vector<std::string> split(const std::string& text, char separator) {
-    std::vector<std::string> parts;
-    std::stringstream in(text);
-    for (std::string part; std::getline(in, part, separator);) {
-        if (!part.empty()) parts.push_back(part);
-    }
-    return parts;
-}
 
 fs::path upwards(fs::path from) {
     for (; !from.empty() && from != from.root_path(); from = from.parent_path()) {
@@ -40,12 +31,12 @@ fs::path upwards(fs::path from) {
 }
 
 std::vector<std::string> model_roots(const Arguments& arguments) {
-    std::vector<std::string> roots = split(arguments.get("models"), ':');
+    std::vector<std::string> roots = split_list(arguments.get("models"), ':');
     if (const char* env = std::getenv("STEADY_MODELS")) {
-        for (const std::string& root : split(env, ':')) roots.push_back(root);
+        for (const std::string& root : split_list(env, ':')) roots.push_back(root);
     }
     roots.push_back(project_root() + "/models");
-    roots.push_back(state_dir() + "/models");
+    roots.push_back(made_models_folder());
     return roots;
 }
 
@@ -57,34 +48,6 @@ void check_name(const std::string& name, const char* what) {
     }
 }
 
-// Makes the synthetic model that the name describes.
-std::string synthesise(const std::string& name, const std::smatch& parts,
-                       const Arguments& arguments) {
-    const std::string folder = state_dir() + "/models";
-    make_directories(folder);
-    const std::string path = folder + "/" + name;
-    const std::string temporary = fmt::format("{}.{}.part", path, ::getpid());
-    std::vector<std::string> argv = {
-        engine_path(arguments), "synth", "--arch", parts[2].str(), "--seed",
-        parts[4].str(),         "--out", temporary};
-    if (parts[1] != "full") argv.insert(argv.end(), {"--size", parts[1].str()});
-    if (parts[3].matched) {
-        argv.push_back("--blocks");
-        argv.push_back(parts[3].str());
-    }
-    if (!arguments.has("quiet")) fmt::print(stderr, "making model {}\n", name);
-    ChildOptions options;
-    options.argv = argv;
-    options.limits.file_size.reset();
-    const ChildEnd made = run_child(options, 1800);
-    if (!made.ok()) {
-        fs::remove(temporary);
-        throw Error(fmt::format("cannot make model {}: {}", name, made.describe()));
-    }
-    fs::rename(temporary, path);
-    return path;
-}
-
 std::vector<std::string> workload_names(const std::string& folder) {
     std::error_code none;
     std::set<std::string> names;
@@ -92,6 +55,28 @@ std::vector<std::string> workload_names(const std::string& folder) {
         names.insert(entry.path().stem().string());
     }
     return {names.begin(), names.end()};
+}
+
+std::string from_here(const fs::path& path) {
+    const fs::path here = path.lexically_proximate(fs::current_path());
+    return path.is_relative() || here.string().starts_with("..") ? path.string() : here.string();
+}
+
+// Questions below experiments/, sorted; the folders beside them hold texts, the schema and answers.
+std::vector<fs::path> experiment_files(const fs::path& folder) {
+    std::error_code none;
+    std::vector<fs::path> files;
+    for (auto it = fs::recursive_directory_iterator(folder, none);
+         it != fs::recursive_directory_iterator(); it.increment(none)) {
+        const std::string name = it->path().filename().string();
+        if (name == "workloads" || name == "schema" || name == "records") {
+            it.disable_recursion_pending();
+        } else if (it->path().extension() == ".json") {
+            files.push_back(it->path());
+        }
+    }
+    std::sort(files.begin(), files.end());
+    return files;
 }
 
 Workload decode_workload(const std::string& text, const std::string& file) {
@@ -121,6 +106,15 @@ Workload decode_workload(const std::string& text, const std::string& file) {
 
 }  // namespace
 
+std::vector<std::string> split_list(const std::string& text, char separator) {
+    std::vector<std::string> parts;
+    std::stringstream in(text);
+    for (std::string part; std::getline(in, part, separator);) {
+        if (!part.empty()) parts.push_back(part);
+    }
+    return parts;
+}
+
 std::string project_root() {
     if (const char* env = std::getenv("STEADY_ROOT")) return env;
     if (const fs::path found = upwards(fs::current_path()); !found.empty()) return found.string();
@@ -128,8 +122,33 @@ std::string project_root() {
     return fs::current_path().string();
 }
 
-Spec load_spec(const std::string& file) {
-    SpecResult result = parse_spec(read_file(file), fs::path(file).stem().string());
+std::string find_experiment(const std::string& asked) {
+    const fs::path folder = fs::path(project_root()) / "experiments";
+    for (const fs::path& base : {fs::path(), folder}) {
+        for (const char* ending : {"", ".json"}) {
+            const fs::path path = base / (asked + ending);
+            if (fs::is_regular_file(path)) return from_here(path);
+        }
+    }
+    const std::string name = asked.ends_with(".json") ? asked : asked + ".json";
+    const std::vector<fs::path> all = experiment_files(folder);
+    std::vector<std::string> names;
+    for (const fs::path& path : all) {
+        if (path.filename() == name) return from_here(path);
+        names.push_back(path.stem().string());
+    }
+    std::string text =
+        fmt::format("no experiment file \"{}\": neither that path nor {} under {} exists", asked,
+                    fs::path(name).filename().string(), folder.string());
+    if (const auto near = nearest(fs::path(name).stem().string(), names)) {
+        text += fmt::format("; did you mean \"{}\"?", *near);
+    }
+    throw Error(text + " `steady init NAME` writes a new file");
+}
+
+Spec load_spec(const std::string& asked) {
+    const std::string file = find_experiment(asked);
+    SpecResult result = parse_question(read_file(file), fs::path(file).stem().string());
     if (result.spec) return std::move(*result.spec);
     std::string text = fmt::format("{}: {} error{}", file, result.errors.size(),
                                    result.errors.size() == 1 ? "" : "s");
@@ -162,16 +181,18 @@ Workload load_workload(const std::string& asked) {
     return decode_workload(read_file(base + ".json"), base + ".json");
 }
 
-std::string resolve_model(const std::string& name, const Arguments& arguments) {
+std::string resolve_model(const std::string& name, const Arguments& arguments,
+                          const std::string& submitter) {
     check_name(name, "subject.model");
     const std::vector<std::string> roots = model_roots(arguments);
     for (const std::string& root : roots) {
-        if (fs::exists(root + "/" + name)) return fs::canonical(root + "/" + name).string();
+        if (!fs::exists(root + "/" + name)) continue;
+        mark_used(root + "/" + name);
+        return fs::canonical(root + "/" + name).string();
     }
-    static const std::regex synthetic(
-        R"(synth-(tiny|small|full)-(glm-4\.7-flash|deepseek-v2-lite|youtu-llm-2b)(?:-b(\d+))?-s(\d+)\.gguf)");
-    std::smatch parts;
-    if (std::regex_match(name, parts, synthetic)) return synthesise(name, parts, arguments);
+    if (const auto model = made_model_of(name)) {
+        return make_model(*model, model_budget(arguments, submitter), arguments);
+    }
     throw Error(fmt::format(
         "subject.model \"{}\" is in none of {}. Put the file there, name its folder with --models "
         "or STEADY_MODELS, or ask for a made one: synth-tiny-glm-4.7-flash-s1.gguf",

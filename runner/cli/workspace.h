@@ -1,22 +1,33 @@
-// Where a command finds its things: the project's root, an experiment file, its model and workload,
-// the programs beside steady. Names in experiment files never are paths, so that a file means the
-// same on every host.
+// Finds what a command names: the project's root, an experiment file, its model and workload, the
+// programs beside steady. Experiment files hold names, never paths, so that a file means the same
+// on every host.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "runner/cli/command_line.h"
-#include "runner/pipeline/spec.h"
+#include "runner/spec/spec.h"
 
 namespace steady {
+
+// "a,,b" → a, b
+std::vector<std::string> split_list(const std::string& text, char separator = ',');
 
 // STEADY_ROOT, else the nearest folder above the working directory that holds experiments/ and
 // journal/, else the one above the executable, else the working directory.
 std::string project_root();
 
-// Reads and decodes an experiment file. Throws Error (exit 2) with every mistake, one a line.
-Spec load_spec(const std::string& file);
+// The experiment file that a command's word names: a path; else a name, with or without ".json", of
+// a file in experiments/ (where `steady init` writes) or in one of its folders. The path is
+// relative to the working directory when it lies below. Throws Error (exit 2) with the nearest
+// name.
+std::string find_experiment(const std::string& asked);
+
+// Finds, reads and decodes an experiment file. Throws Error (exit 2) with all mistakes, one per
+// line.
+Spec load_spec(const std::string& asked);
 
 // experiments/<name>.json under the project's root.
 std::string experiment_file(const std::string& name);
@@ -35,8 +46,11 @@ Workload load_workload(const std::string& name);
 
 // A model's file under --models, STEADY_MODELS, <root>/models or <state>/models.
 // "synth-<tiny|small|full>-<architecture>[-b<blocks>]-s<seed>.gguf" is made there on first use:
-// random weights in that model's true structure. Throws Error naming where was looked.
-std::string resolve_model(const std::string& name, const Arguments& arguments);
+// random weights in that model's true structure, within the budget of made_models.h; submitter:
+// whose experiment asks, empty for who sits at this machine. Throws Error with the folders that
+// were searched.
+std::string resolve_model(const std::string& name, const Arguments& arguments,
+                          const std::string& submitter = {});
 
 // --engine, else steady-engine beside this executable; steady-kernels is the file beside the engine
 // whose name differs in that word.

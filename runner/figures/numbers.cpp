@@ -54,6 +54,16 @@ std::string duration(double ns) {
     return fmt::format("{:.{}f} {}", ns, decimals, kUnits[unit]);
 }
 
+std::string bytes(double n) {
+    const char* const kUnits[] = {"B", "kB", "MB", "GB"};
+    int unit = 0;
+    while (unit < 3 && std::fabs(n) >= 999.5) {
+        n /= 1000;
+        ++unit;
+    }
+    return fmt::format("{:.3g} {}", n, kUnits[unit]);
+}
+
 std::string arrow(const std::optional<double>& low, const std::optional<double>& high) {
     if (low && *low > 0) {
         return "▲";

@@ -27,6 +27,9 @@ std::string interval_text(const std::optional<double>& low, const std::optional<
 // 12345678 ns → "12.3 ms"; 950 → "950 ns".
 std::string duration(double ns);
 
+// "2.31 GB", "64.2 MB", "512 B".
+std::string bytes(double n);
+
 // "▲" better, "▼" worse, "~" when the interval holds zero or is open.
 std::string arrow(const std::optional<double>& low, const std::optional<double>& high);
 

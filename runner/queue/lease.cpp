@@ -1,5 +1,5 @@
-// The fence uses the boot clock, which runs on while the machine is suspended: after a nap of an
-// hour the first thing a worker does is notice that its lease is gone.
+// The fence uses the boot clock, which continues while the machine is suspended: after a suspension
+// the worker notices first that its lease has expired.
 #include "runner/queue/lease.h"
 
 #include <poll.h>
@@ -8,8 +8,8 @@
 #include <array>
 #include <cmath>
 
-#include "runner/edges/clock.h"
-#include "runner/edges/failpoint.h"
+#include "runner/platform/clock.h"
+#include "runner/platform/failpoint.h"
 
 namespace steady {
 namespace {
@@ -31,6 +31,7 @@ LeaseKeeper::LeaseKeeper(const ConnectionOptions& options, Lease lease, LeaseTim
       times_(times),
       stop_(stop),
       last_good_s_(claimed_at_s),
+      claimed_at_s_(claimed_at_s),
       shutdown_(shutdown),
       renewer_([this] { renew_until_done(); }),
       fence_([this] { watch_fence(); }) {}
@@ -69,7 +70,14 @@ void LeaseKeeper::watch_fence() {
             stop_.raise();
             return;
         }
-        if (was_raised(done_, shutdown, left)) return;
+        const bool capped = times_.most_s > 0 && !overdue_;
+        const double allowed =
+            capped ? std::max(0.0, claimed_at_s_ + times_.most_s - boottime_s()) : left;
+        if (was_raised(done_, shutdown, std::min(left, allowed))) return;
+        if (capped && boottime_s() >= claimed_at_s_ + times_.most_s) {
+            overdue_ = true;
+            stop_.raise();  // the lease is kept until the end is stored
+        }
         if (shutdown != nullptr && shutdown->raised()) {
             stop_.raise();
             shutdown = nullptr;  // once is enough; the lease is still kept

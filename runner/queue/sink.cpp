@@ -1,13 +1,13 @@
-// Coins of a repeat are drawn when the pair before it is discarded, from the same seed, and stored
-// in the same transaction: whoever resumes finds them.
+// The random bits of a repeated pair are drawn when the pair before it is discarded, from the same
+// seed, and stored in the same transaction, so that a resuming worker finds them.
 #include "runner/queue/sink.h"
 
 #include <nlohmann/json.hpp>
 
 #include "engine/protocol/session_json.h"
-#include "runner/edges/failpoint.h"
-#include "runner/pipeline/record_json.h"
-#include "runner/pipeline/schedule.h"
+#include "runner/plan/schedule.h"
+#include "runner/platform/failpoint.h"
+#include "runner/record/record_json.h"
 
 namespace steady {
 
@@ -39,12 +39,12 @@ void LeasedSink::put(const std::string& kind, const std::string& json) {
 
 void LeasedSink::put_prior(const Prior& prior) { put("prior", nlohmann::json(prior).dump()); }
 
-void LeasedSink::put_applied(const protocol::OpenReply& reply) {
-    put("applied", nlohmann::json(reply).dump());
+void LeasedSink::put_applied(const ProgramReport& report) {
+    put("applied", nlohmann::json(report).dump());
 }
 
-void LeasedSink::put_correctness(const protocol::CorrectnessReply& reply) {
-    put("correctness", nlohmann::json(reply).dump());
+void LeasedSink::put_correctness(const OutputsReport& report) {
+    put("correctness", nlohmann::json(report).dump());
 }
 
 void LeasedSink::put_correctness_failure(const std::string& how) {

@@ -1,10 +1,10 @@
-// Where an experiment's results go: to the spool, then to the database under the job's lease. While
-// the database is away the call waits, as long as the lease can still stand.
+// Stores an experiment's results: in the spool first, then in the database under the job's lease.
+// While the database is unreachable the call waits, as long as the lease is valid.
 #pragma once
 
-#include "runner/pipeline/executor.h"
 #include "runner/queue/lease.h"
 #include "runner/queue/spool.h"
+#include "runner/run/executor.h"
 
 namespace steady {
 
@@ -16,8 +16,8 @@ public:
 
     void put_pair(const Pair& pair) override;
     void put_prior(const Prior& prior) override;
-    void put_applied(const protocol::OpenReply& reply) override;
-    void put_correctness(const protocol::CorrectnessReply& reply) override;
+    void put_applied(const ProgramReport& report) override;
+    void put_correctness(const OutputsReport& report) override;
     void put_correctness_failure(const std::string& how) override;
     void put_profile(const protocol::ProfileReply& reply) override;
 

@@ -13,7 +13,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "runner/edges/failpoint.h"
+#include "runner/platform/disk.h"
+#include "runner/platform/failpoint.h"
 #include "runner/storage/rows.h"
 
 namespace steady {
@@ -79,6 +80,7 @@ void keep(const std::string& directory, const std::string& path) {
     std::error_code error;
     fs::create_directories(directory + "/kept", error);
     fs::rename(path, directory + "/kept/" + fs::path(path).filename().string(), error);
+    keep_newest(directory + "/kept", kMostKeptSpools, kMostKeptBytes);
 }
 
 }  // namespace
@@ -89,7 +91,7 @@ Spool::Spool(const std::string& directory, const Lease& lease)
                         lease.worker.substr(0, 8))) {
     make_directories(directory);
     fd_ = Fd{::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600)};
-    if (!fd_) throw Error{fmt::format("cannot write {}: {}", path_, std::strerror(errno))};
+    if (!fd_) throw HostTrouble{fmt::format("cannot write {}: {}", path_, std::strerror(errno))};
     append(json{{"job", lease.job},
                 {"epoch", lease.epoch},
                 {"host", lease.host},
@@ -100,11 +102,17 @@ Spool::Spool(const std::string& directory, const Lease& lease)
 
 void Spool::append(const std::string& line) {
     const std::string text = line + "\n";
+    bytes_ += text.size();
+    if (bytes_ > kMostSpoolBytes) {
+        throw Error{
+            fmt::format("{} would hold more than {} MB of samples: measure fewer pairs or "
+                        "fewer tokens a pair",
+                        path_, kMostSpoolBytes >> 20U)};
+    }
     if (::write(fd_.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
         ::fdatasync(fd_.get()) != 0) {
-        throw Error{
-            fmt::format("cannot write {}: {}; is the disk full?", path_, std::strerror(errno)),
-            kExitInternal};
+        throw HostTrouble{
+            fmt::format("cannot write {}: {}; is the disk full?", path_, std::strerror(errno))};
     }
 }
 

@@ -1,22 +1,32 @@
-// A worker's results on its own disk, before the database has them: written and fsynced first, so
-// that a database that is away, or a worker that dies between measuring and storing, costs no
-// measured pair. One file per attempt; it goes when all of it is stored.
+// A worker's results on its own disk, written and fsynced before they go to the database: neither
+// an unreachable database nor a worker that dies between measuring and storing costs a measured
+// pair. One file per attempt; it is removed when all of it is stored.
 #pragma once
 
-#include <functional>
+#include <cstdint>
 #include <string>
 
-#include "runner/edges/files.h"
+#include "runner/platform/files.h"
 #include "runner/storage/store.h"
 
 namespace steady {
 
+// This machine cannot take a result now: its disk is full, or fails. Says nothing about the job.
+struct HostTrouble : Error {
+    explicit HostTrouble(const std::string& what) : Error(what, kExitInternal) {}
+};
+
+constexpr std::uint64_t kMostSpoolBytes = std::uint64_t{1} << 30U;  // of one attempt
+constexpr std::size_t kMostKeptSpools = 100;                        // fenced off, kept to be read
+constexpr std::uint64_t kMostKeptBytes = std::uint64_t{256} << 20U;
+
 class Spool {
 public:
-    // Opens <directory>/<job>-<epoch>.jsonl. Throws Error when the directory cannot be written.
+    // Opens <directory>/<job>-<epoch>.jsonl. Throws HostTrouble when it cannot be written.
     Spool(const std::string& directory, const Lease& lease);
 
-    // Appends and fsyncs one pair; returns its number in the file.
+    // Appends and fsyncs one pair; returns its number in the file. Throws Error when the attempt
+    // would fill the disk.
     int add(const Pair& pair, const std::string& next_coins);
     void mark_stored(int number);
 
@@ -29,6 +39,7 @@ private:
     std::string directory_, path_;
     Fd fd_;
     int n_ = 0;
+    std::uint64_t bytes_ = 0;
 };
 
 // Sends what earlier attempts of this machine left behind, under their own lease: accepted while

@@ -1,35 +1,20 @@
-// The order matters: host lock first (proof that nobody measures here), then leftovers of a
-// predecessor, then the claim; at the end the verdict, and only then the lock is given back.
+// The order matters: the host lock first (it proves that no other worker measures here), then
+// leftovers of an earlier worker, then the claim; at the end the verdict, and only then the lock is
+// released.
 #include "runner/queue/worker.h"
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/statvfs.h>
 
-#include "runner/edges/clock.h"
-#include "runner/edges/failpoint.h"
-#include "runner/edges/host_lock.h"
-#include "runner/pipeline/text.h"
+#include "runner/base/text.h"
+#include "runner/platform/clock.h"
+#include "runner/platform/disk.h"
+#include "runner/platform/failpoint.h"
 #include "runner/queue/sink.h"
+#include "runner/storage/migrate.h"
+#include "runner/storage/service.h"
 
 namespace steady {
-namespace {
-
-// A full disk stops PostgreSQL hard; stop taking work before that.
-std::string disk_trouble(const std::string& directory) {
-    struct statvfs info {};
-    if (::statvfs(directory.c_str(), &info) != 0) return "";
-    const double free_bytes =
-        static_cast<double>(info.f_bavail) * static_cast<double>(info.f_frsize);
-    const double share =
-        static_cast<double>(info.f_bavail) / std::max(1.0, static_cast<double>(info.f_blocks));
-    if (free_bytes > 1e9 || share > 0.05) return "";
-    return fmt::format("only {:.0f} MB free in {}: no job is taken before that is more than 1 GB",
-                       free_bytes / 1e6, directory);
-}
-
-}  // namespace
-
 void Job::put_fingerprint(const Fingerprint& fingerprint) const {
     failpoint("before_fingerprint");
     const auto differing = store->put_fingerprint(lease, fingerprint);
@@ -66,36 +51,55 @@ bool Worker::shutting_down() const {
 }
 
 // Settles what a predecessor on this host left. The host lock is held.
-void Worker::greet() {
+void Worker::greet(const HostLock& lock) {
     host_ = store_.register_host(options_.host, options_.tags);
     failpoint("registered");
+    service::report_host(store_.connection(), host_, disk_space(options_.spool_dir).free_bytes);
     if (const int n = replay_spools(options_.spool_dir, store_); n > 0) {
         say(fmt::format("{} measured pairs of an earlier worker were still accepted", n));
     }
     failpoint("replayed");
     failpoint("before_reclaim");
-    if (const int n = store_.reclaim(host_, worker_); n > 0) {
+    if (const int n = store_.reclaim(host_, worker_, lock.predecessors()); n > 0) {
         say(fmt::format("took back {} job that an earlier worker on this host left", n));
     }
     failpoint("reclaimed");
+    lock.set_holder(worker_);
+}
+
+// Another machine may carry this one's name: two made from one image do.
+std::string Worker::shared_host() {
+    const std::string other = service::running_on(store_.connection(), host_);
+    if (other.empty()) return "";
+    return fmt::format(
+        "host {} runs {} under another worker whose lease stands, though nobody "
+        "measures on this machine. If another machine has the same machine id (a "
+        "cloned image), give this one a name of its own with STEADY_HOST_NAME",
+        options_.host, other);
 }
 
 Worked Worker::work_one(const RunJob& run, std::optional<std::int64_t> only_job) {
     store_.connection().set_patience(options_.times.fence_s);
+    refuse_newer_schema(store_.connection());
     store_.rescue();
     failpoint("rescued");
-    const auto lock = HostLock::acquire(options_.host_lock_wait_s, options_.host_lock_path);
+    const auto lock =
+        HostLock::acquire(options_.host_lock_wait_s, options_.host_lock_path, options_.shutdown);
+    if (!lock && shutting_down()) {
+        return {WorkEnd::released, "", "stopped while another benchmark ran on this machine"};
+    }
     if (!lock) return {WorkEnd::host_busy, "", "another benchmark runs on this machine"};
     failpoint("locked");
     make_directories(options_.spool_dir);
-    if (const auto trouble = disk_trouble(options_.spool_dir); !trouble.empty()) {
+    const std::string trouble = space_trouble(disk_space(options_.spool_dir), options_.spool_dir);
+    if (!trouble.empty()) {
         return {WorkEnd::nothing, "", trouble};
     }
-    greet();
+    greet(*lock);
     const double claimed_at_s = boottime_s();
     failpoint("before_claim");
     const auto lease = store_.claim(worker_, host_, options_.times.lease_s, only_job);
-    if (!lease) return {};
+    if (!lease) return {WorkEnd::nothing, "", shared_host()};
     failpoint("claimed");
     return run_claimed(*lease, claimed_at_s, lock->fd(), run);
 }
@@ -124,11 +128,9 @@ Worked Worker::run_claimed(const Lease& lease, double claimed_at_s, int lock_fd,
         if (keeper.lost()) throw LeaseLost{"the lease was lost while measuring"};
         store_.connection().set_patience(keeper.seconds_left());
         if (result.how == JobResult::How::stopped || keeper.cancelled()) {
-            const bool by_person = keeper.cancelled();
-            store_.stop(lease, by_person ? "cancelled" : "released",
-                        by_person ? "cancelled while running" : "the worker was shut down");
+            const Worked ended = end_without_verdict(lease, keeper);
             spool.remove();
-            return {by_person ? WorkEnd::cancelled : WorkEnd::released, lease.id, ""};
+            return ended;
         }
         failpoint("before_finish");
         store_.finish(lease, result.verdict, result.reason, result.analysis_json, result.sentence);
@@ -141,16 +143,38 @@ Worked Worker::run_claimed(const Lease& lease, double claimed_at_s, int lock_fd,
     }
 }
 
+// Cancelled, shut down, or over its time: what is sealed stays.
+Worked Worker::end_without_verdict(const Lease& lease, const LeaseKeeper& keeper) {
+    if (keeper.cancelled()) {
+        store_.stop(lease, "cancelled", "cancelled while running");
+        return {WorkEnd::cancelled, lease.id, ""};
+    }
+    if (keeper.overdue()) {
+        const std::string note = fmt::format(
+            "ran longer than the {:g} hours that one attempt may take (worker "
+            "--max-hours); `steady requeue {}` goes on from its sealed pairs",
+            options_.times.most_s / 3600, lease.id);
+        store_.stop(lease, "failed", note);
+        return {WorkEnd::failed, lease.id, note};
+    }
+    store_.stop(lease, "released", "the worker was shut down");
+    return {WorkEnd::released, lease.id, ""};
+}
+
 // LeaseLost and a database that stayed away leave everything to the rescue; the spool stays too.
 Worked Worker::end_with_error(const Lease& lease, const LeaseKeeper& keeper, const Error& error) {
     const std::string note = escape_line(redact(error.what()));
+    const bool strained = dynamic_cast<const DatabaseStrained*>(&error) != nullptr ||
+                          dynamic_cast<const HostTrouble*>(&error) != nullptr;
     if (keeper.lost() || dynamic_cast<const LeaseLost*>(&error) != nullptr ||
-        dynamic_cast<const DatabaseGone*>(&error) != nullptr) {
+        (!strained && dynamic_cast<const DatabaseGone*>(&error) != nullptr)) {
         return {WorkEnd::lease_lost, lease.id, note};
     }
     std::string how = "crashed";  // tried again, at most five times without progress
     if (keeper.cancelled() || dynamic_cast<const JobCancelled*>(&error) != nullptr) {
         how = "cancelled";
+    } else if (strained) {
+        how = "postponed";
     } else if (error.exit_code == kExitUsage) {
         how = "failed";  // wrong here and now, and so again
     } else if (error.exit_code == kExitInterrupted || shutting_down()) {
@@ -163,24 +187,39 @@ Worked Worker::end_with_error(const Lease& lease, const LeaseKeeper& keeper, con
         failpoint("stopped");
         if (state == "cancelled") return {WorkEnd::cancelled, lease.id, note};
         if (state == "failed") return {WorkEnd::failed, lease.id, note};
+        if (how == "postponed") return {WorkEnd::postponed, lease.id, note};
         return {how == "released" ? WorkEnd::released : WorkEnd::requeued, lease.id, note};
     } catch (const Error& second) {
         return {WorkEnd::lease_lost, lease.id, fmt::format("{} ({})", note, second.what())};
     }
 }
 
-void Worker::work(const RunJob& run,
-                  const std::function<void(Store&, const std::string&)>& decided) {
+// Says how it ended and calls decided. False: the next job may be looked for at once.
+bool Worker::pause_after(const Worked& worked, const Decided& decided) {
+    if (!worked.note.empty() && worked.note != said_) {
+        say(worked.id.empty() ? worked.note : fmt::format("{}: {}", worked.id, worked.note));
+    }
+    said_ = worked.id.empty() ? worked.note : "";  // a trouble that lasts is said once
+    if (worked.end == WorkEnd::decided && decided) {
+        try {
+            decided(store_, worked.id);
+        } catch (const Error& error) {
+            say(fmt::format(
+                "{}: the verdict is stored, its entry could not be written: {}; `steady "
+                "journal --write` writes what is missing",
+                worked.id, escape_line(redact(error.what()))));
+        }
+    }
+    return worked.end == WorkEnd::nothing || worked.end == WorkEnd::host_busy ||
+           worked.end == WorkEnd::postponed;
+}
+
+void Worker::work(const RunJob& run, const Decided& decided) {
     while (!shutting_down()) {
         try {
             const Worked worked = work_one(run);
-            if (!worked.note.empty()) {
-                say(worked.id.empty() ? worked.note
-                                      : fmt::format("{}: {}", worked.id, worked.note));
-            }
-            if (worked.end == WorkEnd::decided && decided) decided(store_, worked.id);
-            if (worked.end != WorkEnd::nothing && worked.end != WorkEnd::host_busy) continue;
-            if (options_.once) return;
+            if (!pause_after(worked, decided)) continue;
+            if (options_.once && worked.end != WorkEnd::postponed) return;
             if (options_.idle) options_.idle();
         } catch (const DatabaseGone& gone) {
             if (options_.once) throw;

@@ -1,6 +1,6 @@
-// A worker: takes a job, runs it under its lease, stores its end. What an experiment is, it does
-// not know; that comes as a function. `steady run` submits and then works its own job through here,
-// so that every measurement on a machine passes the same exclusivity.
+// A worker takes a job, runs it under its lease and stores its end. The experiment comes as a
+// function. `steady run` submits and works its own job through here, so that every measurement
+// takes the same locks.
 #pragma once
 
 #include <functional>
@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "runner/pipeline/executor.h"
+#include "runner/platform/host_lock.h"
 #include "runner/queue/lease.h"
 #include "runner/queue/spool.h"
+#include "runner/run/executor.h"
 #include "runner/storage/store.h"
 
 namespace steady {
@@ -66,7 +67,8 @@ enum class WorkEnd {
     released,
     failed,
     requeued,
-    lease_lost,  // somebody else has the job now, or the database was away too long
+    postponed,   // database or host are in trouble; the job waits without blame
+    lease_lost,  // another worker has the job now, or the database was unreachable too long
 };
 
 struct Worked {
@@ -81,16 +83,21 @@ public:
     // At most one job: the best one, or only_job. Throws DatabaseGone when there is no database.
     Worked work_one(const RunJob& run, std::optional<std::int64_t> only_job = std::nullopt);
 
-    // Jobs until shutdown is raised; decided is called after each verdict.
-    void work(const RunJob& run, const std::function<void(Store&, const std::string&)>& decided);
+    // Jobs until shutdown is raised; decided is called after each verdict. What it throws is said,
+    // and the work goes on: a verdict is stored, whatever becomes of its entry.
+    using Decided = std::function<void(Store&, const std::string&)>;
+    void work(const RunJob& run, const Decided& decided);
 
     Store& store() { return store_; }
     const std::string& id() const { return worker_; }
 
 private:
     ConnectionOptions connection_options() const;
-    void greet();
+    void greet(const HostLock& lock);
+    std::string shared_host();
+    bool pause_after(const Worked& worked, const Decided& decided);
     Worked run_claimed(const Lease& lease, double claimed_at_s, int lock_fd, const RunJob& run);
+    Worked end_without_verdict(const Lease& lease, const LeaseKeeper& keeper);
     Worked end_with_error(const Lease& lease, const LeaseKeeper& keeper, const Error& error);
     bool shutting_down() const;
     void say(const std::string& line) const;
@@ -99,6 +106,7 @@ private:
     std::string worker_;
     Store store_;
     std::int64_t host_ = 0;
+    std::string said_;  // the latest trouble without a job
 };
 
 }  // namespace steady

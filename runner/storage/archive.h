@@ -1,6 +1,6 @@
-// Whole experiments on the move between databases: everything that the tables hold about them, as
-// one JSON text with the samples compressed inside. What is imported is read back and compared
-// before the commit, so that it is the same to the byte or not there at all.
+// Complete experiments as one JSON text, for another database: everything that the tables hold
+// about them, with the samples compressed. An import is read back and compared before the commit,
+// so that it is identical or not stored at all.
 #pragma once
 
 #include <optional>

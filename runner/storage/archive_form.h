@@ -1,6 +1,5 @@
-// The text of an archive: JSON with samples compressed inside, and every check that needs no
-// database. A file may be torn, forged or made to exhaust memory; it is refused with one line that
-// says where.
+// The text of an archive: JSON with compressed samples, and every check that needs no database. A
+// damaged, forged or oversized file is refused with one line that names the place.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
-// The idle timer: a process of its own that belongs to nobody, so that a one-off command may start
-// the database and leave. It counts the socket's clients without connecting, and decides under the
-// same lock that starters hold, so that nobody is handed a URL of a server about to stop.
+// The idle timer of the private PostgreSQL: a detached process, so that a one-off command may start
+// the database and exit. It counts the socket's clients without connecting, and decides under the
+// same lock that starters hold, so that no command gets the URL of a server that is about to stop.
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -64,7 +64,7 @@ void watch(const Layout& layout, pid_t pid) {
     try {
         watch(layout, running_postmaster(layout));
     } catch (const std::exception&) {
-        ::_exit(1);  // the next starter tries again; an idle server harms nobody
+        ::_exit(1);  // the next starter tries again; an idle server does no harm
     }
     ::_exit(0);
 }

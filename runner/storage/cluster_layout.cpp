@@ -1,6 +1,6 @@
-// Where the private PostgreSQL lies: binaries, data, socket, owners. Every pitfall answered here
-// was met: a socket path above 107 bytes fails late and unclearly, /root is closed to the server's
-// user, /tmp belongs to everybody, a network file system has no reliable locks.
+// Where the private PostgreSQL lies: binaries, data, socket, owners. Known pitfalls: a socket path
+// above 107 bytes fails late and with an unclear message, /root is closed to the server's user,
+// /tmp is writable for everyone, a network file system has no reliable locks.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -15,9 +15,10 @@
 #include <filesystem>
 #include <thread>
 
-#include "engine/protocol/error.h"
-#include "runner/edges/files.h"
-#include "runner/pipeline/spec.h"
+#include "kernels/base/error.h"
+#include "runner/base/sha256.h"
+#include "runner/platform/files.h"
+#include "runner/spec/spec.h"
 #include "runner/storage/cluster_server.h"
 
 namespace steady::cluster {

@@ -19,8 +19,8 @@
 #include <sstream>
 #include <thread>
 
-#include "engine/protocol/error.h"
-#include "runner/edges/files.h"
+#include "kernels/base/error.h"
+#include "runner/platform/files.h"
 
 namespace steady::cluster {
 namespace {
@@ -209,7 +209,15 @@ void end_orphans(const Layout& layout) {
                 kExitInternal};
 }
 
+// The log of a server that starts and stops with commands grows for years.
+void keep_log_small(const std::string& path) {
+    constexpr std::uintmax_t kMost = 8U << 20U;
+    std::error_code error;
+    if (fs::file_size(path, error) > kMost && !error) fs::rename(path, path + ".old", error);
+}
+
 pid_t start_server(const Layout& layout) {
+    keep_log_small(layout.log_path);
     const Fd log_fd{::open(layout.log_path.c_str(),
                            O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600)};
     SpawnPlan plan;

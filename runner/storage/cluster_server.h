@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runner/edges/spawn.h"
+#include "runner/platform/spawn.h"
 
 namespace steady::cluster {
 
@@ -48,7 +48,7 @@ pid_t start_server(const Layout& layout);
 // Connected clients of this server's socket, counted from /proc/net/unix.
 int connected_clients(const Layout& layout);
 
-// A process that stops the server when nobody has used it for the time in use_path.
+// A process that stops the server when it has been idle for the time in use_path.
 void start_idle_timer(const Layout& layout);
 
 // Takes the lock, waiting for other starters; throws Error after timeout_s.

@@ -7,8 +7,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <regex>
 #include <thread>
+
+#include "runner/base/pattern.h"
 
 namespace steady {
 namespace {
@@ -65,6 +66,18 @@ bool is_outage(const std::string& state) {
            state == "53300" || state == "40001" || state == "40P01" || state == "55P03";
 }
 
+bool is_strained(const std::string& state) {
+    return state == "57014" || state.rfind("58", 0) == 0 || state.rfind("53", 0) == 0;
+}
+
+std::string strained_text(const std::string& state, const std::string& text) {
+    const char* const advice =
+        state == "53100"   ? "its disk is full: make room there, the work goes on by itself"
+        : state == "57014" ? "a statement took longer than it may: the server is overloaded"
+                           : "see its server log";
+    return fmt::format("the database cannot do it now: {} (SQLSTATE {}); {}", text, state, advice);
+}
+
 [[noreturn]] void rethrow(const pqxx::sql_error& error, bool still_open) {
     std::string text = error.what();
     while (!text.empty() && text.back() == '\n') text.pop_back();
@@ -73,6 +86,7 @@ bool is_outage(const std::string& state) {
     if (state == "ST004") throw JobCancelled{text};
     if (state == "ST002" || state == "ST003" || state == "ST005") throw RecordConflict{text};
     if (!still_open || state.empty() || is_outage(state)) throw DatabaseGone{text};
+    if (is_strained(state)) throw DatabaseStrained{strained_text(state, text)};
     throw Error{fmt::format("database: {} (SQLSTATE {})", text, state), kExitInternal};
 }
 
@@ -93,10 +107,9 @@ std::string with_parameter(const std::string& url, const std::string& key,
 }
 
 std::string without_password(const std::string& url) {
-    static const std::regex in_authority("(://[^:/@?]*):[^@/]*@");
-    static const std::regex in_parameter("(password=)[^& ]*");
-    return std::regex_replace(std::regex_replace(url, in_authority, "$1:***@"), in_parameter,
-                              "$1***");
+    static const Pattern in_authority("(://[^:/@?]*):[^@/]*@");
+    static const Pattern in_parameter("(password=)[^& ]*");
+    return in_parameter.replaced(in_authority.replaced(url, "$1:***@"), "$1***");
 }
 
 Connection::Connection(ConnectionOptions options) : options_(std::move(options)) {}
@@ -127,6 +140,9 @@ pqxx::connection& Connection::open() {
 void Connection::attempt(const std::function<void(pqxx::transaction_base&)>& body) {
     try {
         pqxx::work transaction(open());
+        if (!options_.actor.empty()) {
+            transaction.exec_params("select set_config('steady.actor', $1, true)", options_.actor);
+        }
         body(transaction);
         transaction.commit();
     } catch (const pqxx::broken_connection& failure) {

@@ -1,7 +1,6 @@
-// One connection to PostgreSQL with the rules that faults taught: a broken connection is thrown
-// away and never reused, a lost commit answer is reported as such, every session has short time
-// limits and enters its role. Everything is sent with parameters and nothing is prepared, so that
-// a transaction pooler may stand between.
+// One connection to PostgreSQL. A broken connection is discarded and never reused, a lost answer to
+// a commit is reported as such, every session has short time limits and sets its role. Statements
+// are sent with parameters and nothing is prepared, so that a transaction pooler may be used.
 #pragma once
 
 #include <functional>
@@ -9,7 +8,7 @@
 #include <pqxx/pqxx>
 #include <string>
 
-#include "engine/protocol/error.h"
+#include "kernels/base/error.h"
 
 namespace steady {
 
@@ -22,12 +21,20 @@ struct ConnectionOptions {
     int statement_timeout_ms = 10000;
     bool synchronous_commit = true;  // off loses acknowledged rows: `steady fault-test` shows it
     double patience_s = 0;           // how long transact() retries while the database is away
+    std::string actor;               // who acts, for the audit log; empty: the login
 };
 
 // The database is away, or went away during a commit whose answer we never saw. Repeating the call
 // is safe for every function of Store.
 struct DatabaseGone : Error {
     explicit DatabaseGone(const std::string& what) : Error(what, kExitInternal) {}
+};
+
+// The database answers but cannot do it now: its disk is full, it ran out of memory, its files
+// fail, or a statement was cut short (SQLSTATE 53…, 58…, 57014). An operator mends it, or time; it
+// says nothing about the job.
+struct DatabaseStrained : DatabaseGone {
+    explicit DatabaseStrained(const std::string& what) : DatabaseGone(what) {}
 };
 
 // The database refused a write because the job is no longer ours (SQLSTATE ST001).
@@ -46,7 +53,7 @@ struct RecordConflict : Error {
     explicit RecordConflict(const std::string& what) : Error(what, kExitInternal) {}
 };
 
-// No experiment, or several, stand behind what somebody typed.
+// No experiment, or several, match the given name.
 struct UnknownExperiment : Error {
     explicit UnknownExperiment(const std::string& what) : Error(what) {}
 };
@@ -64,6 +71,7 @@ public:
 
     const ConnectionOptions& options() const { return options_; }
     void set_patience(double seconds) { options_.patience_s = seconds; }
+    void set_actor(const std::string& actor) { options_.actor = actor; }
 
 private:
     void attempt(const std::function<void(pqxx::transaction_base&)>& body);

@@ -8,10 +8,10 @@
 #include <map>
 #include <span>
 
-#include "runner/edges/embedded.h"
-#include "runner/edges/files.h"
-#include "runner/pipeline/spec.h"
-#include "runner/storage/connection.h"
+#include "runner/base/sha256.h"
+#include "runner/platform/embedded.h"
+#include "runner/platform/files.h"
+#include "runner/spec/spec.h"
 #include "runner/storage/private_cluster.h"
 
 namespace steady {
@@ -101,15 +101,48 @@ std::vector<std::string> migrate(const std::string& url) {
     return names;
 }
 
-std::string database_url(const std::string& given, bool keep_running) {
-    std::string url = given;
-    if (url.empty()) {
-        if (const char* set = std::getenv("STEADY_DATABASE_URL"); set != nullptr) url = set;
+std::vector<std::string> pending_migrations(const std::string& url) {
+    Connection connection({.url = url, .role = DatabaseRole::owner, .client = "migrate"});
+    std::vector<std::string> names;
+    connection.transact([&](pqxx::transaction_base& transaction) {
+        names.clear();
+        for (const auto& file : missing_files(applied_files(transaction))) {
+            names.emplace_back(file.name);
+        }
+    });
+    return names;
+}
+
+void refuse_newer_schema(Connection& connection) {
+    connection.transact(
+        [](pqxx::transaction_base& transaction) { missing_files(applied_files(transaction)); });
+}
+
+ChosenDatabase choose_database(const std::string& given, bool keep_running) {
+    if (!given.empty()) return {given, false};
+    if (const char* set = std::getenv("STEADY_DATABASE_URL"); set != nullptr && *set != '\0') {
+        return {set, false};
     }
-    if (url.empty())
-        url = private_cluster_url({.base_dir = {}, .idle_stop_s = keep_running ? 0 : 300});
-    migrate(url);
-    return url;
+    return {private_cluster_url({.base_dir = {}, .idle_stop_s = keep_running ? 0 : 300}), true};
+}
+
+std::string database_url(const std::string& given, bool keep_running) {
+    const ChosenDatabase chosen = choose_database(given, keep_running);
+    if (chosen.is_private) {
+        migrate(chosen.url);
+        return chosen.url;
+    }
+    const std::vector<std::string> pending = pending_migrations(chosen.url);
+    if (pending.empty()) return chosen.url;
+    const bool fresh = pending.size() == storage_migrations().size();
+    throw Error{
+        fmt::format("the database {} {}; nothing was changed. `steady db migrate` {}, for "
+                    "everybody who uses it",
+                    without_password(chosen.url),
+                    fresh ? "has no Steady schema yet"
+                          : fmt::format("lacks {} migration{} of this version ({})", pending.size(),
+                                        pending.size() == 1 ? "" : "s", fmt::join(pending, ", ")),
+                    fresh ? "makes it" : "dumps the database and then brings it up to date")};
 }
 
 }  // namespace steady

@@ -1,5 +1,4 @@
-// What the record shows about machines themselves: how often a machine accepted what cannot be true
-// (A against A), whether it found what was planted, and how its attempts ended.
+// Queries about machines: accepts in A/A audits, injected slowdowns found, and how attempts ended.
 #pragma once
 
 #include <optional>

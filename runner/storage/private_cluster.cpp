@@ -19,8 +19,8 @@
 #include <pqxx/pqxx>
 #include <thread>
 
-#include "engine/protocol/error.h"
-#include "runner/edges/files.h"
+#include "kernels/base/error.h"
+#include "runner/platform/files.h"
 #include "runner/storage/cluster_server.h"
 
 namespace steady {

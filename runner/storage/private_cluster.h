@@ -1,7 +1,7 @@
-// The database that Steady starts for itself when nobody names one: a PostgreSQL under the state
-// directory, reached over a unix socket only, so that a laptop needs no set-up and a team loses
-// nothing by moving to a server later. Starting is safe from many processes at once, after kill -9
-// at any point, and as root (the server then runs as user postgres).
+// The private PostgreSQL that Steady starts when no database is named. It lies under the state
+// directory and is reached over a unix socket only; moving to a server later loses nothing.
+// Starting is safe from many processes at once, after kill -9 at any point, and as root (the server
+// then runs as user postgres).
 #pragma once
 
 #include <sys/types.h>

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runner/pipeline/sample.h"
+#include "runner/plan/sample.h"
 #include "runner/storage/store.h"
 
 namespace steady::rows {

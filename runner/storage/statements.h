@@ -16,11 +16,17 @@ inline constexpr const char* kRenew =
     "select steady.renew($1, $2::uuid, $3, make_interval(secs => $4))";
 inline constexpr const char* kStop = "select steady.stop($1, $2::uuid, $3, $4, $5)";
 inline constexpr const char* kRescue = "select steady.rescue()";
-inline constexpr const char* kReclaim = "select steady.reclaim($1, $2::uuid)";
+inline constexpr const char* kReclaim = "select steady.reclaim($1, $2::uuid, $3::uuid[])";
 inline constexpr const char* kCancel =
     "select steady.cancel(job_id) from steady.experiment_row where name = $1";
 inline constexpr const char* kRequeue =
     "select steady.requeue(job_id) from steady.experiment_row where name = $1";
+inline constexpr const char* kKeepForCaller =
+    "update steady.job set run_after = clock_timestamp() + interval '65 minutes' "
+    "where job_id = $1 and state = 'queued'";
+inline constexpr const char* kKeepNamedForCaller =
+    "update steady.job j set run_after = clock_timestamp() + interval '65 minutes' "
+    "from steady.experiment e where e.exp_id = j.exp_id and e.name = $1 and j.state = 'queued'";
 inline constexpr const char* kSetPriority =
     "select steady.set_priority(job_id, $2) from steady.experiment_row where name = $1";
 inline constexpr const char* kUnpin =

@@ -5,7 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "runner/edges/files.h"
+#include "runner/base/sha256.h"
+#include "runner/platform/files.h"
 #include "runner/storage/rows.h"
 #include "runner/storage/statements.h"
 
@@ -23,8 +24,6 @@ nlohmann::json asked_of(const ArmSpec& arm) {
             {"args", arm.args},
             {"env", arm.env}};
 }
-
-const char* mode_name(Mode mode) { return mode == Mode::duet ? "duet" : "process_pairs"; }
 
 struct SampleArrays {
     std::vector<std::string> arms, metrics, values;
@@ -55,7 +54,31 @@ int store_samples(Transaction& transaction, const Lease& lease, const Pair& pair
 
 }  // namespace
 
-std::string question_sha(const Spec& spec) {
+namespace {
+
+// Everything that decides what a command is and what is read of it.
+void add_command(nlohmann::json& asked, const Spec& spec,
+                 const std::map<std::string, std::string>& commits) {
+    asked["name"] = spec.subject.name;
+    asked["build"] = spec.subject.build;
+    asked["matrix"] = spec.matrix;
+    asked["commits"] = commits;
+    for (const auto& [name, arm] : spec.arms) asked["arms"][name]["run"] = arm.run;
+    for (const auto& gate : spec.gates) {
+        if (gate.level == Level::correctness) continue;
+        asked["gates"].push_back({{"metric", gate.metric},
+                                  {"run", gate.run},
+                                  {"adapter", gate.adapter},
+                                  {"pattern", gate.pattern},
+                                  {"select", gate.select},
+                                  {"stat", gate.stat},
+                                  {"at", gate.at}});
+    }
+}
+
+}  // namespace
+
+std::string question_sha(const Spec& spec, const std::map<std::string, std::string>& commits) {
     nlohmann::json asked{{"program", spec.subject.program},
                          {"repo", spec.subject.repo},
                          {"model", spec.subject.model},
@@ -65,6 +88,7 @@ std::string question_sha(const Spec& spec) {
     for (const auto& gate : spec.gates) {
         if (gate.role == Role::decides) asked["metric"] = gate.metric;
     }
+    if (is_outside(spec)) add_command(asked, spec, commits);
     return sha256_hex(asked.dump());
 }
 
@@ -81,12 +105,13 @@ Submitted Store::submit(const Submission& submission) {
     Submitted result;
     const auto body = [&](Transaction& transaction) {
         const auto row = transaction.exec_params1(
-            sql::kSubmit, spec.id, spec.sha256, question_sha(spec), spec.canonical,
-            std::to_string(submission.seed), submission.fresh_rerun, submission.priority,
-            rows::array_of(submission.need_tags), rows::array_of(gates), rows::array_of(kinds),
-            rows::array_of(numbers), rows::array_of(coins));
+            sql::kSubmit, spec.id, spec.sha256, question_sha(spec, submission.commits),
+            spec.canonical, std::to_string(submission.seed), submission.fresh_rerun,
+            submission.priority, rows::array_of(submission.need_tags), rows::array_of(gates),
+            rows::array_of(kinds), rows::array_of(numbers), rows::array_of(coins));
         result = {row[0].as<std::string>(), row[1].as<std::int64_t>(), row[2].as<bool>(),
                   row[3].as<std::string>()};
+        if (submission.for_caller) transaction.exec_params(sql::kKeepForCaller, result.job);
     };
     connection_.transact(body);
     return result;
@@ -143,10 +168,12 @@ int Store::rescue() {
     return n;
 }
 
-int Store::reclaim(std::int64_t host, const std::string& worker) {
+int Store::reclaim(std::int64_t host, const std::string& worker,
+                   const std::vector<std::string>& predecessors) {
     int n = 0;
     connection_.transact([&](Transaction& transaction) {
-        n = transaction.exec_params1(sql::kReclaim, host, worker)[0].as<int>();
+        n = transaction.exec_params1(sql::kReclaim, host, worker, rows::array_of(predecessors))[0]
+                .as<int>();
     });
     return n;
 }
@@ -160,11 +187,12 @@ std::string Store::cancel(const std::string& id) {
     return state;
 }
 
-std::string Store::requeue(const std::string& id) {
+std::string Store::requeue(const std::string& id, bool for_caller) {
     const std::string name = resolve(id);
     std::string state;
     connection_.transact([&](Transaction& transaction) {
         state = transaction.exec_params1(sql::kRequeue, name)[0].as<std::string>();
+        if (for_caller) transaction.exec_params(sql::kKeepNamedForCaller, name);
     });
     return state;
 }
@@ -221,7 +249,7 @@ void Store::put_aa(const Lease& lease, int gate, const std::string& metric, Mode
                    const std::vector<double>& d) {
     connection_.transact([&](Transaction& transaction) {
         transaction.exec_params(sql::kPutAa, lease.job, lease.worker, lease.epoch, gate, metric,
-                                mode_name(mode), model, rows::array_of(numbers), rows::array_of(d));
+                                name(mode), model, rows::array_of(numbers), rows::array_of(d));
     });
 }
 

@@ -1,17 +1,16 @@
-// The record of everything measured, as functions over one connection. What returns has been
-// committed; every write of a worker is fenced by its lease. Each call may be repeated after
-// DatabaseGone: a repetition changes nothing.
-//
-// One Store belongs to one thread. Structs of the pipeline go in and come out; SQL stays inside.
+// The record of all measurements, as functions over one connection. When a function returns, its
+// change is committed; every write of a worker is fenced by its lease. Each call may be repeated
+// after DatabaseGone: a repetition changes nothing. One Store belongs to one thread.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "runner/pipeline/analysis.h"
-#include "runner/pipeline/record.h"
+#include "runner/judge/analysis.h"
+#include "runner/record/record.h"
 #include "runner/storage/connection.h"
 
 namespace steady {
@@ -23,6 +22,10 @@ struct Submission {
     bool fresh_rerun = false;            // a new run although this file ran before
     int priority = 0;                    // -100 … 100
     std::vector<std::string> need_tags;  // host tags, or a host's name
+    // What the arms' revisions are now: part of the question.
+    std::map<std::string, std::string> commits;
+    // The caller takes the job itself: nobody else does for an hour. Owner only.
+    bool for_caller = false;
 };
 
 struct Submitted {
@@ -87,9 +90,12 @@ public:
     bool renew(const Lease& lease, double ttl_s);  // true: the job should stop (cancelled)
     std::string stop(const Lease& lease, const std::string& how, const std::string& note);
     int rescue();
-    int reclaim(std::int64_t host, const std::string& worker);
-    std::string cancel(const std::string& id);                // the state afterwards
-    std::string requeue(const std::string& id);               // failed or cancelled → queued
+    // Running jobs of workers that are known to be dead, or whose lease is over, go back.
+    int reclaim(std::int64_t host, const std::string& worker,
+                const std::vector<std::string>& predecessors);
+    std::string cancel(const std::string& id);  // the state afterwards
+    // failed or cancelled → queued; for_caller: as in Submission
+    std::string requeue(const std::string& id, bool for_caller = false);
     void set_priority(const std::string& id, int priority);   // of a queued job
     void drain_host(const std::string& name, bool draining);  // owner only
     // Sealed pairs stop counting, any host may measure them anew. How many that were. Owner only.
@@ -119,7 +125,8 @@ public:
     // that names near ids.
     std::string resolve(const std::string& reference);
     // Ids of all experiments that asked this spec's question, oldest first.
-    std::vector<std::string> attempts_at(const Spec& spec);
+    std::vector<std::string> attempts_at(const Spec& spec,
+                                         const std::map<std::string, std::string>& commits = {});
     Record load_record(const std::string& reference, bool with_pairs = true);
     // Every planned pair with its values where sealed: what a resuming worker still has to do.
     std::vector<Pair> load_pairs(std::int64_t job, bool with_open = true);
@@ -147,7 +154,7 @@ private:
 };
 
 // SHA-256 over what is asked, without prediction, thresholds or schedule: attempts at the same
-// question find each other by it.
-std::string question_sha(const Spec& spec);
+// question find each other by it. commits: see Submission.
+std::string question_sha(const Spec& spec, const std::map<std::string, std::string>& commits = {});
 
 }  // namespace steady

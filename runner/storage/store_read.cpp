@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runner/pipeline/statistics.h"
+#include "runner/statistics/statistics.h"
 #include "runner/storage/rows.h"
 #include "runner/storage/statements.h"
 #include "runner/storage/store.h"
@@ -74,8 +74,7 @@ HostHistory Store::host_history(const std::string& host, const std::string& metr
     connection_.transact([&](Transaction& transaction) {
         history.aa_pairs.clear();
         for (const auto& row :
-             transaction.exec_params(sql::kHistory, host, metric,
-                                     mode == Mode::duet ? "duet" : "process_pairs", model)) {
+             transaction.exec_params(sql::kHistory, host, metric, steady::name(mode), model)) {
             history.aa_pairs.push_back(row[0].as<double>());
         }
     });

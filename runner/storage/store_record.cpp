@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "engine/protocol/session_json.h"
-#include "runner/pipeline/record_json.h"
+#include "runner/record/record_json.h"
 #include "runner/storage/rows.h"
 #include "runner/storage/statements.h"
 #include "runner/storage/store.h"
@@ -162,11 +162,13 @@ std::vector<Pair> Store::load_pairs(std::int64_t job, bool with_open) {
     return pairs;
 }
 
-std::vector<std::string> Store::attempts_at(const Spec& spec) {
+std::vector<std::string> Store::attempts_at(const Spec& spec,
+                                            const std::map<std::string, std::string>& commits) {
     std::vector<std::string> ids;
     connection_.transact([&](Transaction& transaction) {
         ids.clear();
-        for (const auto& row : transaction.exec_params(sql::kAttemptsAt, question_sha(spec))) {
+        for (const auto& row :
+             transaction.exec_params(sql::kAttemptsAt, question_sha(spec, commits))) {
             ids.push_back(rows::text(row[0]));
         }
     });

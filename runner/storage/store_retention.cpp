@@ -1,5 +1,5 @@
-// What may go: samples that no verdict rests on. The policy stands in migrations/0061_unpin.sql;
-// everything is named before anything is removed, one experiment per transaction.
+// Retention: removes samples that no verdict needs. The policy is in migrations/0061_unpin.sql;
+// everything is listed before anything is removed, one experiment per transaction.
 #include "runner/storage/rows.h"
 #include "runner/storage/statements.h"
 #include "runner/storage/store.h"

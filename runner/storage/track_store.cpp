@@ -1,5 +1,5 @@
-// Statements and rows of the series. Judging again replaces what the detector said, never what
-// people said about it.
+// Statements and rows of the series. Judging again replaces what the detector found, never the
+// triage.
 #include "runner/storage/track_store.h"
 
 #include <cmath>

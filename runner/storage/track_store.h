@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "runner/pipeline/track.h"
+#include "runner/track/track.h"
 
 namespace steady::track {
 

@@ -7,7 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "runner/pipeline/spec.h"
+#include "runner/base/sha256.h"
+#include "runner/spec/spec.h"
 #include "tests/support/sample_record.h"
 
 namespace steady::web {
@@ -41,7 +42,9 @@ MakeSource fake_source() {
             }
             return std::vector<std::string>{};
         };
-        source->submit = [](const Spec& spec, int) { return Submitted{spec.id, "queued", true}; };
+        source->submit = [](const Spec& spec, int, bool) {
+            return Submitted{spec.id, "queued", true};
+        };
         source->cancel = [](const std::string&) { return std::string("cancelled"); };
         source->queue_depth = [] { return 0; };
         source->audits = [] { return std::vector<page::AuditRow>{}; };

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <random>
+#include <vector>
 
 #include "tests/dashboard/fake_source.h"
 
@@ -195,6 +197,64 @@ TEST_F(Attack, RandomDamageLeavesTheServerAlive) {
         client.send(bytes);
         client.receive("\r\n\r\n", 5);
     }
+}
+
+// What a machine makes up in a few seconds: every part of a request drawn, most of them wrong.
+// Afterwards the server answers, holds no connection and no more memory than before.
+TEST_F(Attack, TenThousandRandomRequests) {
+    std::mt19937 random(20261124);
+    const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random()) % n; };
+    const auto noise = [&](std::size_t n) {
+        std::string text(below(n) + 1, ' ');
+        for (char& c : text) c = static_cast<char>(random() % 256);
+        return text;
+    };
+    const std::vector<std::string> methods{"GET", "POST", "HEAD", "PUT", "get", "\0x", ""};
+    const std::vector<std::string> targets{"/",
+                                           "/x/last.json",
+                                           "/x/%2e%2e/etc/passwd",
+                                           "//",
+                                           "*",
+                                           "http://localhost/",
+                                           "/x/%00",
+                                           "/index.json?q=%ff",
+                                           "/assets/../../x",
+                                           "/x/a/events?since=99999999999999999999"};
+    const std::vector<std::string> headers{"Host: localhost",
+                                           "Host: evil.example",
+                                           "Content-Length: 5",
+                                           "Content-Length: -1",
+                                           "Content-Length: 99999999999999999999",
+                                           "Transfer-Encoding: chunked",
+                                           "Transfer-Encoding: chunked, identity",
+                                           "Transfer-Encoding : chunked",
+                                           "Content-Type: application/json",
+                                           "Authorization: Bearer x",
+                                           "Expect: 100-continue",
+                                           "Connection: keep-alive, close",
+                                           "X-Forwarded-For: 1.2.3.4, ::1",
+                                           " folded: yes",
+                                           "Accept: text/event-stream",
+                                           "If-None-Match: \"x\"",
+                                           "Upgrade: h2c",
+                                           "Range: bytes=0-"};
+    const std::vector<std::string> ends{"\r\n\r\n", "\n\n", "\r\n", ""};
+    const std::vector<std::string> bodies{
+        "", "{}", "5\r\n{\"a\":\r\n0\r\n\r\n", "-2\r\n", "fffffffffffffffff\r\n", "[[[[[[[["};
+    const auto any = [&](const auto& list) { return list[below(list.size())]; };
+    const long before = resident_kb();
+    for (int i = 0; i < 10000; ++i) {
+        std::string bytes = any(methods) + " " + (below(5) == 0 ? "/" + noise(64) : any(targets)) +
+                            " HTTP/1." + std::to_string(below(3)) + "\r\n";
+        for (std::size_t n = below(6); n > 0; --n) bytes += any(headers) + "\r\n";
+        if (below(4) == 0) bytes += noise(32) + ": " + noise(32) + "\r\n";
+        bytes += any(ends) + any(bodies) + (below(8) == 0 ? noise(512) : "");
+        RawClient client(server_.port());
+        client.send(bytes);
+        if (i % 40 == 0) client.receive("\r\n\r\n", 20);
+    }
+    EXPECT_EQ(status_of(exchange(server_.port(), get_request("/healthz"))), 200);
+    EXPECT_LT(resident_kb() - before, 64 * 1024);
 }
 
 }  // namespace

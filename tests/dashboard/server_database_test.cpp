@@ -3,15 +3,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <pqxx/pqxx>
+#include <thread>
 
 #include "dashboard/server/source_store.h"
-#include "runner/pipeline/spec.h"
-#include "runner/storage/seed_records.h"
+#include "runner/base/sha256.h"
+#include "runner/spec/spec.h"
+#include "runner/storage/service.h"
 #include "runner/storage/store.h"
 #include "tests/dashboard/fake_source.h"
 #include "tests/dashboard/hostile_strings.h"
+#include "tests/support/seed_records.h"
 #include "tests/support/throwaway_database.h"
 
 namespace steady::web {
@@ -32,6 +36,11 @@ protected:
                                 .created_at = {},
                                 .expires_at = {}});
         }
+        store.create_token({.name = "commands",
+                            .sha256 = sha256_hex("commands-secret"),
+                            .scopes = {"submit", "commands"},
+                            .created_at = {},
+                            .expires_at = {}});
     }
     std::string get(const std::string& target) {
         return exchange(server_.port(), get_request(target));
@@ -181,6 +190,95 @@ TEST_F(OverDatabase, SubmitAndCancelNeedTheirTokens) {
                 HasSubstr("cancelled"));
     EXPECT_EQ(status_of(post("/api/experiments", "{\"id\": 1}", "submit-secret")), 422);
     EXPECT_THAT(post("/api/validate", "{\"id\": 1}", ""), HasSubstr("\"pointer\":\"/id\""));
+}
+
+// A program of others waits for a worker whose owner registered it; any command needs a right.
+TEST_F(OverDatabase, FreeCommandsNeedTheirScope) {
+    const json arm = {{"rev", "main"}, {"run", {"./bench"}}};
+    json spec = json::parse(spec_text("A claim that is long enough"));
+    spec["id"] = "outside-question";
+    spec["subject"] = {{"program", "outside"}, {"name", "parser"}, {"repo", "parser"}};
+    spec["arms"] = {{"A", arm}, {"B", {{"rev", "idea"}, {"run", {"./bench"}}}}};
+    spec["expect_diff"] = {"rev"};
+    spec["hypothesis"].erase("predict");
+    spec["gates"] = json::array(
+        {{{"id", "output"}, {"level", "correctness"}, {"role", "guard"}, {"need", {{"exit", 0}}}},
+         {{"id", "speed"}, {"level", "model"}, {"role", "decides"}, {"metric", "wall_seconds"}}});
+    spec["schedule"] = {{"mode", "process_pairs"}, {"pairs", {{"max", 10}}}};
+    const auto tags_of = [&](const std::string& id) {
+        for (const json& row : get_json("/queue.json")["rows"]) {
+            if (row["id"] == id) return row["need_tags"].dump();
+        }
+        return std::string("not queued");
+    };
+    const std::string named = post("/api/experiments", spec.dump(), "submit-secret");
+    ASSERT_EQ(status_of(named), 201) << named;
+    EXPECT_EQ(tags_of("outside-question"), R"(["program:parser"])");
+    spec["id"] = "free-question";
+    const std::string free = "/api/experiments?commands=1";
+    EXPECT_EQ(status_of(post(free, spec.dump(), "submit-secret")), 403);
+    EXPECT_EQ(tags_of("free-question"), "not queued");
+    EXPECT_EQ(status_of(post(free, spec.dump(), "commands-secret")), 201);
+    EXPECT_EQ(tags_of("free-question"), R"(["commands"])");
+}
+
+// The page submits by the same function as the command line.
+TEST_F(OverDatabase, ASweepIsNoJob) {
+    json sweep = json::parse(spec_text("A claim that is long enough"));
+    sweep["sweep"] = {{"axes", {{"kernels.rms_norm", {"reference", "avx2"}}}}, {"screen_pairs", 3}};
+    const std::string answer = post("/api/experiments", sweep.dump(), "submit-secret");
+    EXPECT_EQ(status_of(answer), 400) << answer;
+    EXPECT_THAT(answer, HasSubstr("several experiments"));
+}
+
+TEST_F(OverDatabase, TheLogNamesTheToken) {
+    const std::string made =
+        post("/api/experiments", spec_text("A claim that is long enough"), "submit-secret");
+    const std::string id = json::parse(made.substr(made.find("\r\n\r\n") + 4))["id"];
+    post("/api/experiments/" + id + "/cancel", "{}", "cancel-secret");
+    Connection owner({.url = database_.url(), .role = DatabaseRole::owner, .client = "test"});
+    const auto log = service::audit_log(owner, 10, id);
+    ASSERT_EQ(log.size(), 2u);
+    EXPECT_EQ(log[1].what + " by " + log[1].actor, "submitted by token submit");
+    EXPECT_EQ(log[0].what + " by " + log[0].actor, "cancelled by token cancel");
+}
+
+// What a load balancer asks, while the database goes away and comes back.
+TEST_F(OverDatabase, ReadinessFollowsTheDatabase) {
+    const auto becomes = [&](const char* path, const std::string& wanted) {
+        std::string answer;
+        for (int i = 0; i < 300; ++i) {
+            answer = get(path);
+            if (answer.find(wanted) != std::string::npos) return std::string();
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        }
+        return answer;
+    };
+    EXPECT_EQ(becomes("/readyz", "200 OK"), "");
+    EXPECT_EQ(becomes("/metrics", "steady_queue_depth 3\n"), "");
+    EXPECT_EQ(becomes("/metrics", "steady_jobs_running 1\n"), "");
+    ThrowawayDatabase::kill_server();
+    EXPECT_EQ(becomes("/readyz", "503 Service Unavailable"), "");
+    EXPECT_EQ(becomes("/healthz", "degraded"), "");
+    EXPECT_EQ(becomes("/metrics", "steady_database_up 0"), "");
+    ThrowawayDatabase::restart_server();
+    EXPECT_EQ(becomes("/readyz", "200 OK"), "");
+}
+
+// A login that is nothing but the page's can serve to others too.
+TEST_F(OverDatabase, ThePagesRoleKnowsWhetherATokenExists) {
+    {
+        pqxx::connection connection(database_.url());
+        pqxx::work work(connection);
+        work.exec(
+            "drop role if exists page_login; create role page_login login; "
+            "grant steady_web to page_login");
+        work.commit();
+    }
+    std::string url = database_.url();
+    url.replace(url.find("user=steady"), 11, "user=page_login");
+    EXPECT_TRUE(has_token(url));
+    EXPECT_NO_THROW(store_source(url)());
 }
 
 TEST_F(OverDatabase, HostileTextComesBackUnchanged) {

@@ -5,10 +5,10 @@
 #include <cstring>
 
 #include "engine/model/forward.h"
-#include "engine/protocol/error.h"
 #include "engine/run/decode.h"
 #include "engine/run/model.h"
 #include "engine/run/profile.h"
+#include "kernels/base/error.h"
 #include "tests/support/tiny_models.h"
 
 namespace steady {

@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "engine/run/threads.h"
-#include "kernels/base/registry.h"
+#include "engine/exec/threads.h"
+#include "kernels/registry/registry.h"
 
 namespace steady {
 namespace {

@@ -10,7 +10,7 @@
 #include "engine/gguf/inspect.h"
 #include "engine/synth/synth.h"
 #include "engine/text/tokenizer.h"
-#include "kernels/base/formats.h"
+#include "kernels/formats/formats.h"
 #include "tests/support/gguf_bytes.h"
 
 namespace steady::test {

@@ -6,8 +6,8 @@
 #include <limits>
 #include <set>
 
-#include "engine/protocol/error.h"
 #include "engine/text/sampler.h"
+#include "kernels/base/error.h"
 
 namespace steady::test {
 namespace {

@@ -1,6 +1,6 @@
 // Does the check catch what it is for? Each kind of mistake is planted in a variant of its own
 // here, and the check must name it. The wrong variants of tests/support are among them.
-#include "kernels/base/check.h"
+#include "kernels/cases/check.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Hand-made blocks of each format with values that can be worked out on paper, so that the exact
 // decoding, on which every other check rests, does not rest on itself.
-#include "kernels/base/formats.h"
+#include "kernels/formats/formats.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // The registry against the folders: every variant file registers exactly itself. Besides, names,
 // shapes and CPU features as the engine and the tool meet them.
-#include "kernels/base/registry.h"
+#include "kernels/registry/registry.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,8 @@
 #include <map>
 #include <set>
 
-#include "kernels/base/op_info.h"
+#include "kernels/cases/op_info.h"
+#include "kernels/products/op.h"
 #include "kernels/q4_0_matvec/op.h"
 
 namespace steady {
@@ -18,14 +19,20 @@ namespace fs = std::filesystem;
 
 using Names = std::map<std::string, std::set<std::string>>;  // op → variants
 
+bool built_for_gpus() { return find_variant<Products>("cuda_floats").variant != nullptr; }
+
 Names variant_files() {
     Names files;
     for (const auto& folder : fs::directory_iterator(fs::path(STEADY_SOURCE_DIR) / "kernels")) {
         const std::string op = folder.path().filename();
-        if (!folder.is_directory() || op == "base" || op == "tool") continue;
+        if (!fs::exists(folder.path() / "op.cpp"))
+            continue;  // what all ops share: formats, cases, …
         for (const auto& file : fs::directory_iterator(folder)) {
             const std::string stem = file.path().stem();
             if (file.path().extension() == ".cpp" && stem != "op") files[op].insert(stem);
+            // What several GPU variants share is in kernel.cu.
+            const bool for_gpu = file.path().extension() == ".cu" && stem.rfind("kernel", 0) != 0;
+            if (for_gpu && built_for_gpus()) files[op].insert(stem);
         }
     }
     return files;
@@ -125,8 +132,10 @@ TEST(Cpu, EveryVariantNeedsNamedFeaturesOnly) {
     for (const std::string_view op : op_names()) {
         for (const VariantBase* variant : variants_of(op)) {
             EXPECT_EQ(variant->needs.bits & ~known.bits, 0U) << op << ' ' << variant->name;
+            const bool for_gpu = variant->name.rfind("cuda_", 0) == 0;
+            EXPECT_EQ(variant->on_gpu(), for_gpu) << op << ' ' << variant->name;
             const bool portable =
-                variant->name == "reference" || variant->name.rfind("portable_", 0) == 0;
+                variant->name == "reference" || for_gpu || variant->name.rfind("portable_", 0) == 0;
             EXPECT_EQ(variant->needs == cpu::none, portable) << op << ' ' << variant->name;
             const bool says_avx512 =
                 variant->name.rfind("avx512", 0) == 0 || variant->name.rfind("amx", 0) == 0;

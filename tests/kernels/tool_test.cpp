@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "kernels/base/cpu.h"
+#include "kernels/registry/cpu.h"
 #include "kernels/tool/verbs.h"
 
 namespace steady::tool {
@@ -185,7 +185,7 @@ TEST(Tool, DisasmShowsTheCodeOfOneVariant) {
 TEST(Tool, LadderWritesItsSectionAndAFigure) {
     const std::filesystem::path folder = testing::TempDir() + "/ladder";
     std::filesystem::create_directories(folder);
-    std::ofstream(folder / "README.md") << "# Before\n";
+    std::ofstream(folder / "LADDER.md") << "# Before\n";
     const auto contents = [&](const std::string& name) {
         std::stringstream text;
         text << std::ifstream(folder / name).rdbuf();
@@ -196,7 +196,7 @@ TEST(Tool, LadderWritesItsSectionAndAFigure) {
                              "--repetitions", "2", "--seconds", "0.001"});
         EXPECT_EQ(ran.code, 0) << ran.err;
     }
-    const std::string page = contents("README.md");
+    const std::string page = contents("LADDER.md");
     EXPECT_EQ(page.rfind("# Before\n", 0), 0U);
     EXPECT_NE(page.find("| [reference](rms_norm/reference.cpp) |"), std::string::npos);
     EXPECT_NE(page.find("rms_norm, n=768"), std::string::npos);

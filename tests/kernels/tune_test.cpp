@@ -9,8 +9,8 @@
 #include <fstream>
 #include <set>
 
-#include "engine/protocol/error.h"
-#include "kernels/base/cpu.h"
+#include "kernels/base/error.h"
+#include "kernels/registry/cpu.h"
 #include "kernels/tool/verbs.h"
 
 namespace steady::tool {

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <string>
 
-#include "kernels/base/check.h"
+#include "kernels/cases/check.h"
 
 namespace steady {
 namespace {

@@ -2,7 +2,7 @@
 // terrible cannot hide behind the discarded ones.
 #include <gtest/gtest.h>
 
-#include "runner/pipeline/analysis_pairs.h"
+#include "runner/judge/analysis_pairs.h"
 #include "tests/runner/analysis_world.h"
 
 namespace steady {

@@ -175,11 +175,11 @@ TEST(Judge, ACapWithoutADecisionSaysHowManyPairsItWouldTake) {
 TEST(Judge, NothingMeasuredIsInvalidAndAnInterruptedRunUndecided) {
     Bench bench(plain_spec(), {});
     bench.input.finished = true;
-    EXPECT_EQ(judge(bench.input).reason, "nothing_measured");
+    EXPECT_EQ(bench.judged().reason, "nothing_measured");
     Bench half(plain_spec(), {.effect = {{"model", 0.02}}});
     half.run(4 + 3);  // A/A pairs, then three
     half.input.finished = true;
-    const Analysis analysis = judge(half.input);
+    const Analysis analysis = half.judged();
     EXPECT_EQ(analysis.verdict, Verdict::inconclusive);
     EXPECT_EQ(analysis.why, "stopped_early");
     EXPECT_EQ(analysis.pairs, 3);
@@ -213,7 +213,7 @@ TEST(Judge, TheSameSamplesGiveTheSameAnalysis) {
     Bench bench(with_levels(), {.effect = {{"micro", 0.2}, {"block", 0.02}, {"model", 0.02}}});
     const Analysis live = bench.run();
     bench.input.finished = true;
-    const Analysis again = judge(bench.input);
+    const Analysis again = bench.judged();
     EXPECT_EQ(again.verdict, live.verdict);
     EXPECT_EQ(again.sentence, live.sentence);
     EXPECT_EQ(again.d, live.d);
@@ -227,7 +227,7 @@ TEST(Judge, AnOrderThatDoesNotFollowFromTheSeedIsInvalid) {
     Bench bench(plain_spec(), {.effect = {{"model", 0.02}}});
     bench.run(6);
     bench.pairs[5].coins[2] = bench.pairs[5].coins[2] == '0' ? '1' : '0';
-    const Analysis analysis = judge(bench.input);
+    const Analysis analysis = bench.judged();
     EXPECT_EQ(analysis.verdict, Verdict::invalid);
     EXPECT_EQ(analysis.reason, "undeclared_difference");
     EXPECT_EQ(check_of(analysis, "coin_audit").status, "fail");

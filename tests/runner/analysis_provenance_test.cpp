@@ -1,6 +1,6 @@
 // What really ran against what the file says: a flag without effect and a difference nobody
 // declared both end the run before anything is timed.
-#include "runner/pipeline/analysis_provenance.h"
+#include "runner/judge/analysis_provenance.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace steady {
 namespace {
 
 std::string reason(const Bench& bench) {
-    const Analysis analysis = judge(bench.input);
+    const Analysis analysis = bench.judged();
     return analysis.stop ? analysis.reason : "";
 }
 
@@ -24,7 +24,7 @@ TEST(Provenance, AWorkingDifferencePasses) {
 TEST(Provenance, AVariantThatIsNotThereIsMissingEvidence) {
     Bench bench(plain_spec(), {});
     bench.applied.arms["B"].kernels["q4_0_experts"].variant = "avx2";
-    const Analysis analysis = judge(bench.input);
+    const Analysis analysis = bench.judged();
     EXPECT_EQ(analysis.verdict, Verdict::invalid);
     EXPECT_EQ(analysis.reason, "applied_evidence_missing");
     EXPECT_NE(analysis.sentence.find("q4_0_experts"), std::string::npos) << analysis.sentence;
@@ -80,7 +80,7 @@ TEST(Provenance, AnotherVariantThanTheOneAskedForIsMissingEvidence) {
 TEST(Provenance, ADifferenceNobodyDeclaredIsNamed) {
     Bench bench(plain_spec(), {});
     bench.applied.arms["B"].threads = 1;
-    const Analysis analysis = judge(bench.input);
+    const Analysis analysis = bench.judged();
     EXPECT_EQ(analysis.reason, "undeclared_difference");
     EXPECT_NE(analysis.sentence.find("threads"), std::string::npos);
     Bench flags(plain_spec(), {});
@@ -174,7 +174,7 @@ TEST(Correctness, BoundsNanAndCrashesAreWrongOutput) {
 TEST(Correctness, NothingIsMeasuredBeforeItIsKnown) {
     Bench bench(plain_spec(), {});
     bench.input.correctness = nullptr;
-    const Analysis analysis = judge(bench.input);
+    const Analysis analysis = bench.judged();
     EXPECT_FALSE(analysis.stop);
     EXPECT_EQ(analysis.next_gate, -1);
     EXPECT_FALSE(next_pair(bench.input, analysis));

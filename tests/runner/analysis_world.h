@@ -6,9 +6,9 @@
 #include <functional>
 #include <random>
 
-#include "runner/pipeline/analysis.h"
-#include "runner/pipeline/plan.h"
-#include "runner/pipeline/schedule.h"
+#include "runner/judge/analysis.h"
+#include "runner/plan/plan.h"
+#include "runner/plan/schedule.h"
 
 namespace steady {
 
@@ -71,8 +71,8 @@ public:
         correctness.top1_agree = 1;
         input.spec = &spec_;
         input.pairs = &pairs;
-        input.applied = &applied;
-        input.correctness = &correctness;
+        input.applied = &report_;
+        input.correctness = &outputs_;
         input.seed = 99;
         random_.seed(world_.noise_seed);
     }
@@ -81,13 +81,13 @@ public:
 
     // The runner's loop: measure what is asked for until the judge stops or `limit` pairs.
     Analysis run(int limit = 1000) {
-        Analysis analysis = judge(input);
+        Analysis analysis = judged();
         while (!analysis.stop && limit-- > 0) {
             std::optional<Pair> pair = next_pair(input, analysis);
             if (!pair) break;
             measure(*pair);
             pairs.push_back(*pair);
-            analysis = judge(input);
+            analysis = judged();
         }
         return analysis;
     }
@@ -95,6 +95,13 @@ public:
     Analysis finish() {
         run();
         input.finished = true;
+        return judged();
+    }
+
+    // Of what the engine said as it stands now.
+    Analysis judged() const {
+        report_ = applied;
+        outputs_ = correctness;
         return judge(input);
     }
 
@@ -135,6 +142,8 @@ public:
 private:
     Spec spec_;
     World world_;
+    mutable ProgramReport report_;
+    mutable OutputsReport outputs_;
     std::mt19937_64 random_;
 };
 

@@ -18,8 +18,8 @@
 #include <thread>
 #include <vector>
 
-#include "engine/protocol/error.h"
-#include "runner/edges/files.h"
+#include "kernels/base/error.h"
+#include "runner/platform/files.h"
 #include "runner/storage/cluster_server.h"
 #include "runner/storage/private_cluster.h"
 

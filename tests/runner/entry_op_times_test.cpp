@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-#include "runner/pipeline/op_times.h"
+#include "runner/judge/op_times.h"
 
 namespace steady {
 namespace {

@@ -5,8 +5,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "engine/protocol/error.h"
-#include "runner/pipeline/record_json.h"
+#include "kernels/base/error.h"
+#include "runner/record/record_json.h"
 #include "tests/support/sample_record.h"
 
 namespace steady {
@@ -98,12 +98,32 @@ TEST(EntryRecordJson, InfiniteEvidenceIsKept) {
 
 TEST(EntryRecordJson, DivergenceOfABrokenCandidateIsKept) {
     Evidence evidence = accepted_record().evidence;
-    evidence.correctness->kl = std::nan("");
-    evidence.correctness->non_finite = true;
+    evidence.correctness->engine->kl = std::nan("");
+    evidence.correctness->engine->non_finite = true;
     const Evidence back = Json::parse(Json(evidence).dump()).get<Evidence>();
-    EXPECT_TRUE(std::isnan(back.correctness->kl));
-    EXPECT_TRUE(back.correctness->non_finite);
-    EXPECT_EQ(back.applied->arms.at("B").launches_per_token, 471);
+    EXPECT_TRUE(std::isnan(back.correctness->distances.at("kl")));
+    EXPECT_TRUE(back.correctness->unusable);
+    EXPECT_EQ(back.applied->engine->arms.at("B").launches_per_token, 471);
+}
+
+// A command's reports have a form of their own beside the engine's, under the same names.
+TEST(EntryRecordJson, ReportsOfACommandComeBackWhole) {
+    Evidence evidence;
+    ProgramReport& report = evidence.applied.emplace();
+    report.arms["B"].settings["rev"] = {.value = "4f1c"};
+    report.arms["B"].facts["program_sha256"] = "ab";
+    report.refused = "build_failed";
+    report.detail = "arm B: make ended with exit code 2";
+    OutputsReport& outputs = evidence.correctness.emplace();
+    outputs.checks = {{"same", "stdout", true, "both print 12 bytes"}};
+    outputs.proofs = {{"B", "log_has", "on", false, "its log does not hold \"on\""}};
+    outputs.units["wall_ns"] = "ns";
+    const Json written(evidence);
+    EXPECT_EQ(written, Json(Json::parse(written.dump()).get<Evidence>()));
+    const Evidence back = written.get<Evidence>();
+    EXPECT_EQ(back.applied->arms.at("B").settings.at("rev").value, "4f1c");
+    EXPECT_FALSE(back.correctness->proofs.at(0).held);
+    EXPECT_FALSE(back.correctness->engine);
 }
 
 TEST(EntryShowJson, HoldsWhatProgramsRead) {

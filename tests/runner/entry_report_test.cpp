@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "runner/pipeline/report.h"
+#include "runner/entry/report.h"
 #include "tests/support/sample_record.h"
 
 namespace steady {

@@ -2,7 +2,7 @@
 // the way there.
 #include <gtest/gtest.h>
 
-#include "runner/experiment.h"
+#include "runner/run/experiment.h"
 #include "tests/support/fake_executor.h"
 #include "tests/support/small_experiment.h"
 
@@ -111,6 +111,23 @@ TEST(Experiment, WinningAloneAndLosingInTheModelIsSaid) {
     EXPECT_EQ(done.result.analysis.verdict, Verdict::reject);
     EXPECT_NE(done.result.analysis.contradiction.find("micro +"), std::string::npos)
         << done.result.analysis.sentence;
+}
+
+// Only steady state decides: a pair that never got there is stored with its reason, so that neither
+// a resuming worker nor a query counts it, and its next try is measured.
+TEST(Experiment, APairThatNeverBecameSteadyIsStoredAsDiscarded) {
+    const auto every_third = [](int call) { return call % 3 == 2; };
+    nlohmann::json spec = small_experiment();  // a duet takes out what both arms share
+    spec["schedule"]["mode"] = "process_pairs";
+    const Outcome done = run(spec, {.effect = 0.05, .unsteady = every_third});
+    ASSERT_GT(done.sink.pairs.size(), 6u);
+    for (std::size_t i = 0; i < done.sink.pairs.size(); ++i) {
+        const Pair& pair = done.sink.pairs[i];
+        EXPECT_EQ(!pair.discarded.empty(), every_third(static_cast<int>(i))) << i;
+        if (pair.discarded.empty() || i + 1 == done.sink.pairs.size()) continue;
+        EXPECT_EQ(done.sink.pairs[i + 1].number, pair.number);
+        EXPECT_EQ(done.sink.pairs[i + 1].attempt, pair.attempt + 1);
+    }
 }
 
 TEST(Experiment, AResumedRunGoesOnWhereItStopped) {

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "runner/edges/files.h"
-#include "runner/pipeline/record_json.h"
+#include "runner/platform/files.h"
 #include "runner/queue/submit.h"
 #include "runner/queue/worker.h"
+#include "runner/record/record_json.h"
 #include "tests/support/throwaway_database.h"
 
 namespace steady {
@@ -88,10 +88,11 @@ protected:
         options.spool_dir = folder_ + "/spool";
         options.host_lock_wait_s = 5;
         Worker worker(options);
-        submit_experiment(worker.store(), example_spec(spec_id));
+        Store person({.url = database_.url(), .role = DatabaseRole::owner, .client = "person"});
+        submit_experiment(person, example_spec(spec_id));
         worker.work_one([&](Job& job) -> JobResult {
             job.put_fingerprint({{"kernel", "1"}});
-            job.sink->put_correctness({});
+            job.sink->put_correctness(protocol::CorrectnessReply{});
             for (const auto& pair : job.store->load_pairs(job.lease.job)) {
                 if (pair.sealed) continue;
                 job.sink->put_pair(measured(pair));

@@ -1,11 +1,11 @@
 // The kill harness in short, and the proof that it can fail: with synchronous_commit off the same
-// storm must lose acknowledged samples.
-#include "runner/queue/fault_drill.h"
-
+// fault run must lose acknowledged samples.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+
+#include "runner/fault/drill.h"
 
 namespace steady {
 namespace {

@@ -12,10 +12,10 @@
 #include <fstream>
 #include <pqxx/pqxx>
 
-#include "runner/edges/clock.h"
+#include "runner/platform/clock.h"
 #include "runner/storage/cluster_server.h"
+#include "runner/storage/dashboard_queries.h"
 #include "runner/storage/migrate.h"
-#include "runner/storage/page_reads.h"
 #include "runner/storage/private_cluster.h"
 #include "tests/support/fault_team.h"
 

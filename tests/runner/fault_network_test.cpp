@@ -11,7 +11,7 @@
 #include <pqxx/pqxx>
 #include <random>
 
-#include "runner/pipeline/record_json.h"
+#include "runner/record/record_json.h"
 #include "tests/support/fault_team.h"
 #include "tests/support/tcp_proxy.h"
 #include "tests/support/throwaway_database.h"

@@ -9,9 +9,9 @@
 #include <limits>
 #include <sstream>
 
+#include "runner/entry/entry_figures.h"
 #include "runner/figures/numbers.h"
 #include "runner/figures/plots.h"
-#include "runner/pipeline/entry_figures.h"
 #include "tests/support/sample_record.h"
 
 namespace steady {

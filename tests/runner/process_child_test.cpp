@@ -18,8 +18,8 @@
 #include <fstream>
 #include <thread>
 
-#include "engine/protocol/error.h"
-#include "runner/edges/process.h"
+#include "kernels/base/error.h"
+#include "runner/platform/process.h"
 
 namespace steady {
 namespace {
@@ -188,6 +188,21 @@ TEST(ProcessTest, GroupMembersEndWithALeaderThatExitsItself) {
     const pid_t grandchild = pid_from(child.read_line(5).value_or(""));
     EXPECT_EQ(child.finish(5).outcome(), "ok");
     EXPECT_TRUE(gone(grandchild));
+}
+
+// Without our word in their environment they can be found by their group alone.
+TEST(ProcessTest, GroupMembersWithAnotherEnvironmentEndToo) {
+    Child exits(sh("env -i sleep 64 & echo $!; exit 0"));
+    const pid_t left = pid_from(exits.read_line(5).value_or(""));
+    ASSERT_GT(left, 0);
+    EXPECT_EQ(exits.finish(5).outcome(), "ok");
+    EXPECT_TRUE(gone(left));
+
+    Child hangs(sh("trap '' TERM; env -i sleep 65 & echo $!; wait"));
+    const pid_t stubborn = pid_from(hangs.read_line(5).value_or(""));
+    ASSERT_GT(stubborn, 0);
+    EXPECT_EQ(hangs.finish(0.2).outcome(), "timeout");
+    EXPECT_TRUE(gone(stubborn));
 }
 
 TEST(ProcessTest, ADaemonThatLeftTheGroupIsFound) {

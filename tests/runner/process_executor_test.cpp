@@ -9,9 +9,9 @@
 #include <fstream>
 #include <thread>
 
-#include "engine/protocol/error.h"
-#include "runner/edges/engine_executor.h"
-#include "runner/pipeline/op_times.h"
+#include "kernels/base/error.h"
+#include "runner/judge/op_times.h"
+#include "runner/programs/steady_engine/engine_executor.h"
 
 namespace steady {
 namespace {
@@ -90,7 +90,7 @@ TEST_F(ExecutorTest, EveryBadReplyIsAProtocolOutcome) {
 
 // Half of the processes open B first; an op's times are its own arm's all the same.
 TEST_F(ExecutorTest, AProfileJoinsEightProcesses) {
-    const protocol::ProfileReply profile = make("").profile();
+    const protocol::ProfileReply profile = make("").profile().value();
     const protocol::ProfileRow& a = profile.arms.at("A").at(0);
     const protocol::ProfileRow& b = profile.arms.at("B").at(0);
     EXPECT_EQ(a.variant, "reference");
@@ -105,7 +105,7 @@ TEST_F(ExecutorTest, AProfileThatFailsIsSaid) {
     for (const char* behaviour : {"crash", "wrong-nonce", "unknown", "half", "refuse"}) {
         EXPECT_THROW(make(behaviour).profile(), CandidateFailed) << behaviour;
     }
-    const protocol::ProfileReply profile = make("one-arm").profile();
+    const protocol::ProfileReply profile = make("one-arm").profile().value();
     EXPECT_FALSE(op_times(profile).at(0).change) << "compared with an arm that said nothing";
 }
 

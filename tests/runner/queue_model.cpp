@@ -128,7 +128,7 @@ Answer Queue::stop(std::int64_t id, const std::string& worker, std::int64_t epoc
                    const std::string& how) {
     JobRow& job = jobs.at(id);
     if (!held(job, worker, epoch)) return kLost;
-    return {"", end(job, how, how == "crashed" ? 2 << job.crashes : 0)};
+    return {"", end(job, how, how == "crashed" ? 2 << job.crashes : how == "postponed" ? 60 : 0)};
 }
 
 Answer Queue::rescue() {
@@ -141,10 +141,11 @@ Answer Queue::rescue() {
     return {"", std::to_string(n)};
 }
 
-Answer Queue::reclaim(int host, const std::string& worker) {
+Answer Queue::reclaim(int host, const std::string& worker, const std::string& predecessor) {
     int n = 0;
     for (auto& [id, job] : jobs) {
         if (job.state != "running" || job.host != host || job.worker == worker) continue;
+        if (job.worker != predecessor && job.lease_until > now) continue;
         end(job, "crashed", (1 << job.crashes) - 1);
         ++n;
     }

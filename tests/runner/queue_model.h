@@ -52,7 +52,7 @@ public:
     Answer stop(std::int64_t job, const std::string& worker, std::int64_t epoch,
                 const std::string& how);
     Answer rescue();
-    Answer reclaim(int host, const std::string& worker);
+    Answer reclaim(int host, const std::string& worker, const std::string& predecessor);
     Answer cancel(std::int64_t job);
     Answer requeue(std::int64_t job);
     Answer set_priority(std::int64_t job, int priority);

@@ -10,7 +10,8 @@
 #include <pqxx/pqxx>
 #include <random>
 
-#include "runner/edges/files.h"
+#include "runner/base/sha256.h"
+#include "runner/platform/files.h"
 #include "tests/runner/queue_model.h"
 #include "tests/support/throwaway_database.h"
 
@@ -237,8 +238,9 @@ private:
     }
 
     void stop(Belief& me, const std::string& who) {
-        static const char* const kHow[] = {"released", "crashed", "crashed", "failed", "cancelled"};
-        const std::string how = kHow[below(5)];
+        static const char* const kHow[] = {"released", "postponed", "crashed",
+                                           "crashed",  "failed",    "cancelled"};
+        const std::string how = kHow[below(6)];
         expect(how + " " + who,
                ask("select steady.stop($1, $2::uuid, $3, $4, 'note')", me.job, me.worker, me.epoch,
                    how),
@@ -248,12 +250,17 @@ private:
     }
 
     void restart(Belief& me, int host) {
+        // A machine of the same name that never saw the predecessor may start too.
+        const std::string predecessor = below(4) == 0 ? random_uuid() : me.worker;
         me = {0, 0, random_uuid()};
         const std::int64_t host_id = hosts_[static_cast<std::size_t>(host)];
         both(
             fmt::format("reclaim {}", host),
-            [&] { return ask("select steady.reclaim($1, $2::uuid)", host_id, me.worker); },
-            [&] { return queue_.reclaim(host + 1, me.worker); });
+            [&] {
+                return ask("select steady.reclaim($1, $2::uuid, array[$3::uuid])", host_id,
+                           me.worker, predecessor);
+            },
+            [&] { return queue_.reclaim(host + 1, me.worker, predecessor); });
         hold_back_offs();
     }
 

@@ -13,12 +13,15 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "runner/edges/host_lock.h"
-#include "runner/pipeline/plan.h"
-#include "runner/pipeline/record_json.h"
-#include "runner/pipeline/schedule.h"
+#include "runner/plan/plan.h"
+#include "runner/plan/schedule.h"
+#include "runner/platform/disk.h"
+#include "runner/platform/host_lock.h"
+#include "runner/platform/noise.h"
 #include "runner/queue/submit.h"
 #include "runner/queue/worker.h"
+#include "runner/record/record_json.h"
+#include "runner/storage/service.h"
 #include "tests/support/throwaway_database.h"
 
 namespace steady {
@@ -72,7 +75,8 @@ protected:
 
     ThrowawayDatabase database_;
     std::string folder_ = scratch_dir() + "/steady-queue-" + random_hex(6);
-    Store store_{{.url = database_.url(), .client = "test", .patience_s = 60}};
+    Store store_{
+        {.url = database_.url(), .role = DatabaseRole::owner, .client = "test", .patience_s = 60}};
     int measured_ = 0;
 };
 
@@ -137,7 +141,7 @@ TEST_F(QueueTest, CancelWakesTheRunningChild) {
     Worker worker(options());
     std::jthread person([&] {
         std::this_thread::sleep_for(milliseconds(300));
-        Store store({.url = database_.url(), .client = "person"});
+        Store store({.url = database_.url(), .role = DatabaseRole::owner, .client = "person"});
         store.cancel(job.id);
     });
     const auto worked = worker.work_one([&](Job& mine) -> JobResult {
@@ -247,6 +251,134 @@ TEST_F(QueueTest, AFencedSpoolIsKeptAsEvidence) {
     EXPECT_EQ(worker.work_one([&](Job& running) { return measure(running); }).end,
               WorkEnd::decided);
     EXPECT_FALSE(std::filesystem::is_empty(folder_ + "/spool/kept"));
+}
+
+TEST_F(QueueTest, AStopEndsTheWaitForTheHostLock) {
+    submit();
+    const auto held = HostLock::acquire(0, folder_ + "/lock");
+    StopSignal shutdown;
+    WorkerOptions patient = options();
+    patient.host_lock_wait_s = 3600;
+    patient.shutdown = &shutdown;
+    Worker worker(patient);
+    std::jthread later([&] {
+        std::this_thread::sleep_for(milliseconds(200));
+        shutdown.raise();
+    });
+    const Worked worked = worker.work_one([&](Job& mine) { return measure(mine); });
+    EXPECT_EQ(worked.end, WorkEnd::released);
+    EXPECT_EQ(measured_, 0);
+}
+
+TEST(Noise, AStopEndsTheWaitForQuiet) {
+    StopSignal stop;
+    stop.raise();
+    EXPECT_EQ(wait_until_quiet(3600, &stop), "stopped");
+}
+
+TEST_F(QueueTest, AnEntryThatCannotBeWrittenDoesNotEndTheWorker) {
+    submit("first-question");
+    submit("second-question");
+    WorkerOptions talking = options();
+    std::string said;
+    talking.once = true;
+    talking.message = [&](const std::string& line) { said += line + "\n"; };
+    Worker worker(talking);
+    int tried = 0;
+    worker.work([&](Job& mine) { return measure(mine); },
+                [&](Store&, const std::string&) {
+                    ++tried;
+                    throw Error{"cannot write journal: Not a directory"};
+                });
+    EXPECT_EQ(tried, 2);
+    EXPECT_EQ(service::state(store_.connection()).missing_entries, 2);
+    EXPECT_THAT(said, ::testing::HasSubstr("steady journal --write"));
+}
+
+TEST_F(QueueTest, AnAttemptThatTakesTooLongIsEnded) {
+    const auto job = submit();
+    WorkerOptions capped = options();
+    capped.times.most_s = 0.3;
+    Worker worker(capped);
+    const Worked worked = worker.work_one([&](Job& mine) -> JobResult {
+        measure(mine, 2);
+        while (!mine.should_stop()) std::this_thread::sleep_for(milliseconds(10));
+        return {.how = JobResult::How::stopped};
+    });
+    EXPECT_EQ(worked.end, WorkEnd::failed);
+    EXPECT_THAT(worked.note, ::testing::HasSubstr("--max-hours"));
+    const Record record = store_.load_record(job.id);
+    EXPECT_EQ(record.state, "failed");
+    EXPECT_EQ(record.pairs.size(), 2U) << "what was sealed stays";
+}
+
+// Neither says anything about the job; five of them must not park it.
+TEST_F(QueueTest, AFullDiskPostponesTheJobAndDoesNotBlameIt) {
+    const auto job = submit();
+    Worker worker(options());
+    for (int i = 0; i < 3; ++i) {
+        for (const bool database : {true, false}) {
+            sql("update steady.job set run_after = clock_timestamp()");
+            const Worked worked = worker.work_one([&](Job&) -> JobResult {
+                if (database) throw DatabaseStrained{"no space left (SQLSTATE 53100)"};
+                throw HostTrouble{"cannot write the spool: No space left on device"};
+            });
+            EXPECT_EQ(worked.end, WorkEnd::postponed) << worked.note;
+        }
+    }
+    EXPECT_EQ(store_.load_record(job.id).state, "queued");
+}
+
+TEST_F(QueueTest, AWorkerOlderThanTheSchemaStopsWithWords) {
+    submit();
+    Worker worker(options());
+    sql("insert into steady.migration values ('9999_future.sql', 'x')");
+    try {
+        worker.work_one([&](Job& mine) { return measure(mine); });
+        ADD_FAILURE();
+    } catch (const Error& error) {
+        EXPECT_THAT(error.what(), ::testing::HasSubstr("install a newer Steady"));
+    }
+    EXPECT_EQ(measured_, 0);
+}
+
+// Two machines of one image: the same name, but each with a lock file of its own.
+TEST_F(QueueTest, ACloneDoesNotStopTheOthersJob) {
+    submit();
+    submit("second-question");
+    Worker first(options());
+    WorkerOptions elsewhere = options();
+    elsewhere.host_lock_path = folder_ + "/lock of the clone";
+    elsewhere.spool_dir = folder_ + "/spool of the clone";
+    Worker clone(elsewhere);
+    const Worked worked = first.work_one([&](Job& mine) {
+        measure(mine, 3);
+        const Worked other = clone.work_one([&](Job& its) { return measure(its); });
+        EXPECT_EQ(other.end, WorkEnd::nothing);
+        EXPECT_THAT(other.note, ::testing::HasSubstr("STEADY_HOST_NAME"));
+        return measure(mine);
+    });
+    EXPECT_EQ(worked.end, WorkEnd::decided) << worked.note;
+}
+
+TEST(DiskSpace, EitherBoundIsEnough) {
+    constexpr double kGb = 1e9;
+    EXPECT_EQ(space_trouble({50 * kGb, 100 * kGb}, "/d"), "");
+    EXPECT_NE(space_trouble({0.5 * kGb, 2 * kGb}, "/d"), "") << "a quarter, but below 1 GB";
+    EXPECT_NE(space_trouble({3 * kGb, 100 * kGb}, "/d"), "") << "3 GB, but below 5 %";
+    EXPECT_EQ(space_trouble({25 * kGb, 2000 * kGb}, "/d"), "") << "20 GB are enough anywhere";
+    EXPECT_EQ(space_trouble({}, "/d"), "") << "a file system that does not tell";
+}
+
+TEST_F(QueueTest, KeptSpoolsAreBounded) {
+    for (int i = 0; i < 5; ++i) std::ofstream(folder_ + fmt::format("/kept-{}", i)) << "12345";
+    keep_newest(folder_, 3, 1000);
+    const auto count = [&] {
+        return std::distance(std::filesystem::directory_iterator(folder_), {});
+    };
+    EXPECT_EQ(count(), 3);
+    keep_newest(folder_, 3, 11);
+    EXPECT_EQ(count(), 2);
 }
 
 TEST_F(QueueTest, TheHostLockExcludesEvenOtherDatabases) {

@@ -4,9 +4,9 @@
 
 #include <fstream>
 
-#include "engine/protocol/error.h"
-#include "runner/pipeline/replay.h"
-#include "runner/pipeline/stats_check.h"
+#include "kernels/base/error.h"
+#include "runner/statistics/check/replay.h"
+#include "runner/statistics/check/stats_check.h"
 
 namespace steady {
 namespace {

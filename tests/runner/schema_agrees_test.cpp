@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "runner/pipeline/spec_rules.h"
+#include "runner/spec/spec_rules.h"
 #include "tests/runner/spec_files.h"
 
 namespace steady {

@@ -2,7 +2,7 @@
 // the decoder gives.
 #include <gtest/gtest.h>
 
-#include "runner/pipeline/spec.h"
+#include "runner/spec/spec.h"
 #include "tests/runner/spec_files.h"
 
 namespace steady {

@@ -6,7 +6,7 @@
 #include <regex>
 #include <set>
 
-#include "runner/pipeline/spec.h"
+#include "runner/spec/spec.h"
 #include "tests/runner/spec_files.h"
 
 namespace steady {

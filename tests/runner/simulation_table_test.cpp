@@ -6,9 +6,9 @@
 
 #include <cmath>
 
-#include "engine/protocol/error.h"
-#include "runner/pipeline/simulation.h"
-#include "runner/pipeline/statistics.h"
+#include "kernels/base/error.h"
+#include "runner/statistics/check/simulation.h"
+#include "runner/statistics/statistics.h"
 
 namespace steady {
 namespace {

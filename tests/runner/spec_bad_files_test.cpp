@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "runner/pipeline/spec.h"
+#include "runner/spec/spec.h"
 #include "tests/runner/spec_files.h"
 
 namespace steady {
@@ -67,13 +67,13 @@ const BadFile kBadFiles[] = {
     {"engine-with-build", "/subject/build", 13, 53, "\"build\"", "this tree's release build", ""},
     {"outside-no-repo", "/subject", 10, 14, "no key \"repo\"", "for an outside program", ""},
     {"build-shell-text", "/subject/build", 12, 14, "\"make -j2\"", "a list of 1 to 20", ""},
-    {"build-placeholder", "/subject/build/0/2", 12, 31, "{scr}", "{src}, {bin}, {model}, {ctx}", "did you mean {src}?"},
+    {"build-placeholder", "/subject/build/0/2", 12, 31, "{scr}", "{src}, {model}, {ctx}", "did you mean {src}?"},
     {"no-arm-b", "/arms", 15, 11, "no key \"B\"", "\"B\" is required", ""},
     {"arm-c", "/arms/C0", 18, 5, "unknown key \"C0\"", "A, B, B0", "did you mean \"B0\"?"},
     {"kernel-name", "/arms/B/kernels/q4_0_experts", 17, 41, "\"AVX512\"", "lower-case letters", ""},
     {"kernel-op-name", "/arms/B/kernels/Q4-experts", 17, 25, "the key \"Q4-experts\"", "an op's name", ""},
     {"engine-with-rev", "/arms/A/rev", 16, 19, "\"rev\"", "kernels, steps", "process_pairs"},
-    {"outside-with-kernels", "/arms/A/kernels", 16, 40, "\"kernels\"", "rev, args, env", ""},
+    {"outside-with-kernels", "/arms/A/kernels", 16, 40, "\"kernels\"", "rev, run, args, env", ""},
     {"outside-no-rev", "/arms/A", 16, 11, "no key \"rev\"", "the revision to build", ""},
     {"rev-is-option", "/arms/A/rev", 16, 20, "\"--exec=x\"", "a revision, tag or branch", ""},
     {"env-preload", "/arms/A/env/LD_PRELOAD", 16, 52, "\"LD_PRELOAD\"", "do not change which code is loaded", ""},
@@ -84,8 +84,6 @@ const BadFile kBadFiles[] = {
     {"diff-missing", "/expect_diff", 19, 18, "no \"kernels.q4_0_experts\"", "exactly what differs", ""},
     {"diff-of-equal-arms", "/expect_diff/0", 12, 19, "\"threads\"", "A/A", ""},
     {"diff-undeclared-threads", "/expect_diff", 19, 18, "no \"threads\"", "\"threads\"", ""},
-    {"applied-missing", "", 1, 1, "no key \"applied\"", "proof for B", ""},
-    {"applied-no-b", "/applied", 21, 14, "no key \"B\"", "for an outside program", ""},
     {"applied-unknown-rule", "/applied/B/log_contains", 21, 23, "unknown key", "log_has, log_lacks, file_has, counter_at_least", ""},
     {"applied-for-engine", "/applied", 37, 14, "\"applied\"", "proves its plan itself", ""},
     {"matrix-too-many", "/matrix/ctx", 22, 22, "a list of 17", "a list of 1 to 16", ""},
@@ -118,6 +116,18 @@ const BadFile kBadFiles[] = {
     {"seed-negative", "/schedule/seed", 32, 29, "-7", "a whole number from 0", ""},
     {"tokens-not-chunked", "/schedule/tokens", 33, 48, "66", "a multiple of chunk", ""},
     {"environment-looser", "/environment/max_discarded", 36, 57, "\"60%\"", "\"0%\" to \"30%\"", ""},
+    {"outside-no-command", "/arms/A", 12, 10, "no key \"run\"", "in each arm, or in each gate", ""},
+    {"outside-no-name", "/subject", 10, 14, "no key \"name\"", "without a repo", ""},
+    {"outside-src-without-repo", "/arms/B/run/0", 13, 20, "{src} without a repo", "subject.repo", ""},
+    {"direction-missing", "/gates/3", 24, 5, "no key \"direction\"", "lower or higher", "frobs"},
+    {"regex-no-pattern", "/gates/3", 24, 5, "no key \"pattern\"", "the adapter regex", "(?<value>"},
+    {"stdout-rule", "/gates/0/need/stdout", 20, 38, "\"same\"", "\"equal\", \"sha256:\"", ""},
+    {"stdout-bad-expression", "/gates/0/need/stdout", 20, 38, "(unclosed", "a regular expression", "parenthesis"},
+    {"tokens-of-a-command", "/schedule/tokens", 27, 52, "\"tokens\"", "warmup_runs, inner, timeout_s", "no effect"},
+    {"counter-no-number", "/applied/A/counter_at_least", 16, 43, "\"lines\"", "name=number", ""},
+    {"lockstep-adapter", "/gates/3/adapter", 25, 18, "\"go\" in lockstep", "process (wall_seconds of a turn) or lines", "lockstep/README.md"},
+    {"lockstep-metric", "/gates/3/metric", 24, 96, "\"frobs\" in lockstep", "\"adapter\": \"lines\"", ""},
+    {"lockstep-engine", "/schedule/mode", 32, 13, "\"lockstep\" with steady-engine", "duet, process_pairs", "one process"},
     {"sweep-axis", "/sweep/axes/model.size", 17, 24, "the key \"model.size\"", "a dotted path", ""},
 };
 // clang-format on

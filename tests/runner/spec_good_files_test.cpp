@@ -1,7 +1,10 @@
 // The files that must be accepted, and what is read from them.
 #include <gtest/gtest.h>
 
-#include "runner/pipeline/spec.h"
+#include "kernels/base/error.h"
+#include "runner/spec/spec.h"
+#include "runner/spec/spec_command.h"
+#include "runner/spec/spec_runnable.h"
 #include "tests/runner/spec_files.h"
 
 namespace steady {
@@ -59,6 +62,43 @@ TEST(SpecGoodFiles, OutsideProgram) {
     EXPECT_EQ(spec.gates[2].at.at("ctx"), "8192");
     EXPECT_EQ(spec.gates[0].need.at("stdout").sense, Bound::Sense::equal);
     EXPECT_EQ(arms_difference(spec), (std::vector<std::string>{"args", "rev"}));
+}
+
+TEST(SpecGoodFiles, TwoCommands) {
+    const Spec spec = good("sort-buffer");
+    EXPECT_TRUE(is_outside(spec));
+    EXPECT_EQ(noise_subject(spec), "program sort");
+    EXPECT_EQ(spec.schedule.mode, Mode::process_pairs);
+    EXPECT_EQ(spec.schedule.warmup_runs, 2);
+    EXPECT_EQ(spec.schedule.inner, 3);
+    EXPECT_EQ(spec.schedule.timeout_s, 30);
+    EXPECT_EQ(spec.gates[0].check, (std::vector<std::string>{"cmp", "{out_a}", "{out_b}"}));
+    EXPECT_EQ(spec.gates[0].need.at("exit").text, "0");
+    EXPECT_EQ(arm_command(spec, "B", &spec.gates[1]),
+              (std::vector<std::string>{"sort", "-S", "1G", "big.txt"}));
+    EXPECT_FALSE(higher_is_better(spec.gates[1]));
+    EXPECT_TRUE(higher_is_better(spec.gates[3]));
+    EXPECT_EQ(arm_label(spec, "B"), "`sort -S 1G {input}`");
+    EXPECT_EQ(why_not_runnable(spec, RunPlace::here), "");
+    EXPECT_NE(why_not_runnable(spec, RunPlace::queue), "");
+    EXPECT_NE(why_not_runnable(good("llama-graph-reuse"), RunPlace::here).find("B0"),
+              std::string::npos);
+}
+
+// What people type, without a shell: what only a shell understands is refused, not run.
+TEST(SpecCommands, WordsAreCutAsTyped) {
+    using Words = std::vector<std::string>;
+    EXPECT_EQ(split_words("sort -S 64M  big.txt"), (Words{"sort", "-S", "64M", "big.txt"}));
+    EXPECT_EQ(split_words(R"(grep -e 'a b' "c'd" e\ f x=~)"),
+              (Words{"grep", "-e", "a b", "c'd", "e f", "x=~"}));
+    for (const char* line :
+         {"", "a | b", "a > b", "a; b", "a $HOME", "a *.txt", "a `b`", "~/a", "'a", "a\\"}) {
+        EXPECT_THROW(split_words(line), Error) << line;
+    }
+    for (const Words& words :
+         {Words{"a", "b c", "d'e", "", "$x", "*"}, Words{"sh", "-c", "a | b"}}) {
+        EXPECT_EQ(split_words(joined_words(words)), words);
+    }
 }
 
 TEST(SpecGoodFiles, EqualArmsAreLegal) {

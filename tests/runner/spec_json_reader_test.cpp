@@ -1,7 +1,7 @@
 // The reader alone: positions, comments, escapes, limits, canonical form.
 #include <gtest/gtest.h>
 
-#include "runner/pipeline/json_reader.h"
+#include "runner/base/json_reader.h"
 
 namespace steady {
 namespace {

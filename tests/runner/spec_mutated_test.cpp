@@ -4,9 +4,10 @@
 
 #include <random>
 
-#include "runner/pipeline/json_reader.h"
-#include "runner/pipeline/spec.h"
-#include "runner/pipeline/text.h"
+#include "runner/base/json_reader.h"
+#include "runner/base/sha256.h"
+#include "runner/base/text.h"
+#include "runner/spec/spec.h"
 #include "tests/runner/spec_files.h"
 
 namespace steady {

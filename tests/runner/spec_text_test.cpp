@@ -2,7 +2,7 @@
 // a typing mistake.
 #include <gtest/gtest.h>
 
-#include "runner/pipeline/text.h"
+#include "runner/base/text.h"
 
 namespace steady {
 namespace {

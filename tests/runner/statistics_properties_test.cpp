@@ -5,13 +5,13 @@
 #include <cmath>
 #include <random>
 
-#include "engine/protocol/error.h"
-#include "runner/pipeline/change_points.h"
-#include "runner/pipeline/evidence.h"
-#include "runner/pipeline/statistics_ranks.h"
-#include "runner/pipeline/stats_check.h"
-#include "runner/pipeline/steady_state.h"
-#include "runner/pipeline/verdict.h"
+#include "kernels/base/error.h"
+#include "runner/statistics/change_points.h"
+#include "runner/statistics/check/stats_check.h"
+#include "runner/statistics/evidence.h"
+#include "runner/statistics/statistics_ranks.h"
+#include "runner/statistics/steady_state.h"
+#include "runner/statistics/stopping_rule.h"
 
 namespace steady {
 namespace {

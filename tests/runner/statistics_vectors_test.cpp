@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "runner/pipeline/stats_check.h"
+#include "runner/statistics/check/stats_check.h"
 
 namespace steady {
 namespace {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/protocol/session_json.h"
-#include "runner/pipeline/record_json.h"
+#include "runner/record/record_json.h"
 #include "runner/storage/archive.h"
 #include "runner/storage/archive_form.h"
 #include "tests/runner/storage_fixture.h"
@@ -104,7 +104,7 @@ TEST_F(ArchiveTest, ComesBackToTheByte) {
     EXPECT_TRUE(first[0].created && first[1].created);
     EXPECT_EQ(exported(other, {{id_, "# Entry\n"}, {failed_id, ""}}), both);
     for (const auto& again : imported(other, both)) EXPECT_FALSE(again.created);
-    Store there({.url = other.url(), .client = "test"});
+    Store there({.url = other.url(), .role = DatabaseRole::owner, .client = "test"});
     for (const auto& id : {id_, failed_id}) {
         Json here = store_.load_record(id), moved = there.load_record(id);
         here.erase("job");

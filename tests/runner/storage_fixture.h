@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "runner/edges/files.h"
+#include "runner/platform/files.h"
 #include "runner/storage/store.h"
 #include "tests/support/throwaway_database.h"
 
@@ -14,7 +14,7 @@ namespace steady {
 
 class StoreTest : public ::testing::Test {
 protected:
-    Store make(DatabaseRole role = DatabaseRole::worker) {
+    Store make(DatabaseRole role = DatabaseRole::owner) {
         return Store({.url = database_.url(), .role = role, .client = "test"});
     }
     Submitted submit(int n_pairs = 3, const std::string& id = "example-spec", bool fresh = false) {

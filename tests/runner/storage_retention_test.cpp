@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "runner/pipeline/record_json.h"
+#include "runner/record/record_json.h"
 #include "tests/runner/storage_fixture.h"
 
 namespace steady {
@@ -22,7 +22,7 @@ TEST_F(StoreTest, AnUnpinnedJobIsMeasuredAnewByAnotherHost) {
     store_.stop(lease, "released", "");
     const auto other = store_.register_host("ba9876543210", {});
     EXPECT_FALSE(store_.claim(worker_, other, 30).has_value());
-    EXPECT_THROW(store_.unpin("last"), Error) << "workers may not";
+    EXPECT_THROW(make(DatabaseRole::worker).unpin("last"), Error) << "workers may not";
     EXPECT_EQ(make(DatabaseRole::owner).unpin("last"), 1);
     EXPECT_EQ(make(DatabaseRole::owner).unpin("last"), 0);
     const auto moved = store_.claim(worker_, other, 30);
@@ -84,7 +84,7 @@ TEST_F(StoreTest, RetentionRemovesOnlyWhatNoVerdictRestsOn) {
     EXPECT_EQ(found[0].why, "undecided");
     EXPECT_EQ(found[1].why, "superseded");
     EXPECT_EQ(found[1].rows, 4 * 4) << "four pairs, two arms, two metrics";
-    EXPECT_THROW(store_.drop_samples(found[0].id, found[0].why), Error) << "workers may not";
+    EXPECT_THROW(make(DatabaseRole::worker).drop_samples(found[0].id, found[0].why), Error);
     for (const auto& one : found) EXPECT_EQ(owner.drop_samples(one.id, one.why), 16);
     EXPECT_TRUE(owner.expendable_samples(8).empty());
     EXPECT_TRUE(store_.load_record("superseded-one").analysis.has_value());

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "runner/pipeline/track.h"
+#include "runner/track/track.h"
 
 namespace steady {
 namespace {

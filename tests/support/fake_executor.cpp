@@ -1,5 +1,5 @@
 // The fake's latencies: a token time times white noise, slow drift and rare spikes, as measured on
-// shared machines (runner/pipeline/README.md lists the models).
+// shared machines (runner/statistics/README.md lists the models).
 #include "tests/support/fake_executor.h"
 
 #include <cmath>
@@ -26,7 +26,7 @@ protocol::AppliedArm applied(const Spec& spec, const std::string& name, bool fla
 
 }  // namespace
 
-protocol::OpenReply FakeExecutor::open() {
+ProgramReport FakeExecutor::open() {
     protocol::OpenReply reply;
     reply.engine_build = "fake";
     reply.architecture = "deepseek2";
@@ -73,6 +73,10 @@ Measured FakeExecutor::measure(const MeasureRequest& request) {
                 (is_a ? result.pair.a : result.pair.b)[metric].push_back(ns);
             }
         }
+    }
+    if (world_.unsteady && world_.unsteady(measured - 1)) {
+        double slower = 1;
+        for (double& ns : result.pair.b[metric]) ns *= slower *= 1.2;
     }
     for (auto* side : {&result.pair.a, &result.pair.b}) {
         (*side)["ttft_ns"] = {10 * next_latency(1)};

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "runner/pipeline/executor.h"
-#include "runner/pipeline/spec.h"
+#include "runner/run/executor.h"
+#include "runner/spec/spec.h"
 
 namespace steady {
 
@@ -25,6 +25,7 @@ struct FakeWorld {
     protocol::CorrectnessReply correctness{.positions = 32, .top1_agree = 1};
     bool ignores_flags = false;                    // flags change nothing that runs
     std::function<std::string(int call)> failure;  // outcome of the n-th measure, "" = ok
+    std::function<bool(int call)> unsteady;        // B of the n-th measure slows down all the way
 };
 
 class FakeExecutor : public Executor {
@@ -32,10 +33,10 @@ public:
     FakeExecutor(const Spec& spec, FakeWorld world)
         : spec_(&spec), world_(std::move(world)), random_(world_.seed) {}
 
-    protocol::OpenReply open() override;
-    protocol::CorrectnessReply correctness() override { return world_.correctness; }
+    ProgramReport open() override;
+    OutputsReport correctness() override { return world_.correctness; }
     Measured measure(const MeasureRequest& request) override;
-    protocol::ProfileReply profile() override { return {}; }
+    std::optional<protocol::ProfileReply> profile() override { return protocol::ProfileReply{}; }
 
     int measured = 0;
 
@@ -50,17 +51,15 @@ private:
 
 struct FakeSink : SampleSink {
     void put_pair(const Pair& pair) override { pairs.push_back(pair); }
-    void put_applied(const protocol::OpenReply& reply) override { applied.push_back(reply); }
-    void put_correctness(const protocol::CorrectnessReply& reply) override {
-        correctness.push_back(reply);
-    }
+    void put_applied(const ProgramReport& report) override { applied.push_back(report); }
+    void put_correctness(const OutputsReport& report) override { correctness.push_back(report); }
     void put_correctness_failure(const std::string& how) override { failure = how; }
     void put_prior(const Prior&) override {}
     void put_profile(const protocol::ProfileReply&) override {}
 
     std::vector<Pair> pairs;
-    std::vector<protocol::OpenReply> applied;
-    std::vector<protocol::CorrectnessReply> correctness;
+    std::vector<ProgramReport> applied;
+    std::vector<OutputsReport> correctness;
     std::string failure;
 };
 

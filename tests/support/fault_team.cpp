@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "runner/edges/clock.h"
+#include "runner/platform/clock.h"
 #include "runner/queue/submit.h"
 
 namespace steady {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runner/queue/fault_parts.h"
+#include "runner/fault/parts.h"
 
 namespace steady {
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "engine/gguf/file.h"
-#include "kernels/base/case.h"
-#include "kernels/base/formats.h"
-#include "kernels/base/random.h"
+#include "kernels/cases/case.h"
+#include "kernels/cases/random.h"
+#include "kernels/formats/formats.h"
 #include "tests/support/gguf_bytes.h"
 #include "tests/support/plain_model.h"
 

@@ -6,7 +6,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "engine/protocol/error.h"
+#include "kernels/base/error.h"
+#include "runner/base/sha256.h"
 
 namespace steady {
 namespace {
@@ -301,8 +302,10 @@ Record wrong_output_record() {
     const Spec spec = sample_spec();
     Record out = empty_record(spec);
     out.evidence = sample_evidence(spec);
-    out.evidence.correctness->top1_agree = 0.71875;
-    out.evidence.correctness->kl = 0.31;
+    protocol::CorrectnessReply wrong = *out.evidence.correctness->engine;
+    wrong.top1_agree = 0.71875;
+    wrong.kl = 0.31;
+    out.evidence.correctness = wrong;
     out.evidence.profile.reset();
     Analysis& analysis = out.analysis.emplace();
     analysis.verdict = Verdict::reject;
@@ -356,7 +359,7 @@ Record hostile_record(const std::string& canary) {
     out.attempts[0].host = nasty;
     out.attempts[0].fingerprint["cpu_model"] = nasty;
     out.attempts[0].fingerprint["env_password"] = canary;
-    out.evidence.applied->arms["B"].engine_flags["note"] = nasty;
+    out.evidence.applied->engine->arms["B"].engine_flags["note"] = nasty;
     out.evidence.profile->arms["B"][0].variant = nasty;
     out.evidence.correctness_failure = nasty;
     return out;

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "runner/pipeline/record.h"
+#include "runner/record/record.h"
 
 namespace steady {
 

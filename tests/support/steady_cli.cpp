@@ -37,6 +37,7 @@ pid_t launch(const fs::path& root, const fs::path& state, const std::vector<std:
                                           "LANG=C.UTF-8",
                                           "STEADY_ROOT=" + root.string(),
                                           "STEADY_STATE_DIR=" + state.string(),
+                                          "STEADY_SOURCES=" + state.string() + "/sources",
                                           "STEADY_MODELS=" STEADY_SOURCE_DIR "/tests/data/models"};
     const pid_t pid = ::fork();
     if (pid != 0) return pid;

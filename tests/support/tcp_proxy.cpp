@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/protocol/error.h"
+#include "kernels/base/error.h"
 
 namespace steady {
 namespace {

@@ -10,8 +10,8 @@
 #include <filesystem>
 #include <pqxx/pqxx>
 
-#include "engine/protocol/error.h"
-#include "runner/edges/files.h"
+#include "kernels/base/error.h"
+#include "runner/platform/files.h"
 #include "runner/storage/migrate.h"
 #include "runner/storage/private_cluster.h"
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "runner/pipeline/sample.h"
-#include "runner/pipeline/spec.h"
+#include "runner/plan/sample.h"
+#include "runner/spec/spec.h"
 #include "runner/storage/private_cluster.h"
 
 namespace steady {

@@ -1,5 +1,5 @@
-// A history to look into: uPlot with the page's colours, levels with their band, changes of level as
-// marks. It draws what it is given; what is shown, and how, is in the address of the page.
+// The interactive chart of a series: uPlot with the page's colours, levels with their band, changes
+// of level as marks. The state of the chart is in the address of the page.
 import { h } from '../dom.js';
 import { percent } from '../format.js';
 

@@ -1,5 +1,4 @@
-// What the arbiter accepts when there is nothing to find, and whether it finds what was planted: the
-// figures on which all other verdicts rest.
+// The A/A audit: false accepts with their bound, and how often injected slowdowns were found.
 import { get } from '../api.js';
 import { h } from '../dom.js';
 import { percent } from '../format.js';

@@ -52,12 +52,12 @@ export default {
         ? h(
             'div',
             { class: 'problem', role: 'alert' },
-            h('h2', null, 'Measured on unlike machines'),
+            h('h2', null, 'Measured on different machines'),
             h(
               'p',
               null,
               `Different: ${data.unlike.join(', ')}. ` +
-                'Effects against their own baseline may be read; absolute times may not be compared. ' +
+                'Each effect is relative to its own baseline; absolute times must not be compared. ' +
                 'Measure again on one machine:',
             ),
             command(`steady rerun ${data.a.id}`),

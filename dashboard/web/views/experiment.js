@@ -1,4 +1,4 @@
-// One experiment: the answer in one line, then what it rests on, in the order in which a doubter asks.
+// One experiment: the verdict in one line, then its evidence.
 import { get, getText, post, token } from '../api.js';
 import { commonScale, intervalBar } from '../charts/interval_bar.js';
 import { figure } from '../charts/figure.js';
@@ -20,7 +20,7 @@ import { attempts, environment, repeat } from './experiment_record.js';
 
 const LEVELS = ['correctness', 'micro', 'block', 'model'];
 const STOPS = {
-  early_e: 'Stopped early: the evidence had reached its bound.',
+  early_e: 'Stopped early: the evidence reached its threshold.',
   cap: 'Ended at the largest number of pairs.',
   final: 'Decided by the final look.',
 };
@@ -190,7 +190,7 @@ function change(data) {
   const rows = data.change.ran ?? data.change.asked;
   const proof = data.change.ran
     ? 'Read back from what really ran in each arm.'
-    : 'As asked; the arms have not run yet.';
+    : 'As requested; the arms have not run yet.';
   return section(
     'The change',
     rows.length
@@ -203,7 +203,7 @@ function change(data) {
           rows,
           { label: 'Difference of the arms' },
         )
-      : empty(data.change.ran ? 'Both arms ran the same thing.' : 'The arms do not differ.'),
+      : empty(data.change.ran ? 'Both arms ran the same configuration.' : 'The arms do not differ.'),
     h(
       'p',
       { class: 'dim small' },
@@ -276,11 +276,11 @@ function ladder(data) {
     ),
     data.analysis?.pairs
       ? folded(
-          'The gates as a figure, with what A against A showed',
+          'The gates as a figure, with the A/A band',
           figure(
             data.id,
             'intervals',
-            'Intervals of the gates, and what A against A showed on the same machine',
+            'Intervals of the gates, and the A/A band of the same machine',
           ),
         )
       : null,
@@ -291,12 +291,45 @@ function correctness(data) {
   const seen = data.correctness;
   if (!seen) return null;
   if (seen.failure) return h('span', { class: 'note' }, `could not be checked: ${seen.failure}`);
+  if (seen.checks) {
+    const told = (one) => `${one.detail}${one.held ? '' : ' (not held)'}`;
+    return h('span', null, [...seen.checks, ...seen.proofs].map(told).join('; '));
+  }
   return h(
     'span',
     null,
     `same first choice at ${(100 * seen.top1_agree).toFixed(2)} % of ${seen.positions} positions, `,
     `KL ${Number(seen.kl).toExponential(1)} nats, largest logit difference ${Number(seen.max_abs).toPrecision(2)}`,
     seen.non_finite ? ', not finite!' : '',
+  );
+}
+
+// What each arm of an outside program is: commands, commits, hashes, how the builds ended.
+function program(data) {
+  if (!data.program) return null;
+  const arms = Object.entries(data.program.arms ?? {});
+  const names = [...new Set(arms.flatMap(([, arm]) => Object.keys(arm.facts)))].sort();
+  const rows = names.map((fact) => [fact, ...arms.map(([, arm]) => arm.facts[fact] ?? '–')]);
+  return section(
+    'The programs',
+    data.program.detail ? h('p', { class: 'note' }, data.program.detail) : null,
+    rows.length
+      ? table(
+          [
+            { head: 'What', cell: (row) => words(row[0]) },
+            ...arms.map(([name], i) => ({
+              head: name,
+              cell: (row) =>
+                h('code', row[1] === row[2] ? { class: 'dim' } : null, row[i + 1].slice(0, 80)),
+            })),
+          ],
+          rows,
+          { label: 'What the arms were built from and load' },
+        )
+      : null,
+    arms
+      .filter(([, arm]) => arm.log)
+      .map(([name, arm]) => folded(`How the build of ${name} ended`, h('pre', null, arm.log))),
   );
 }
 
@@ -378,6 +411,7 @@ export default {
       h('div', { class: 'columns' }, hypothesis(data), change(data)),
       evidence(data),
       ladder(data),
+      program(data),
       profileSection(data, { count, nanoseconds }),
       checks(data),
       environment(data),

@@ -122,7 +122,7 @@ export function profileSection(data, { count, nanoseconds }) {
         (profile.processes > 1
           ? `Medians of ${profile.processes} processes in which the arms took turns; changes with 99 % intervals. `
           : 'One profiled run of each arm: a change has no interval. ') +
-        'Taken apart from the pairs, on which the verdict rests.',
+        'Measured separately from the pairs that decide the verdict.',
     ),
     loud.length ? draw(loud) : null,
     calm.length ? folded(`${calm.length} ops without a change to show`, draw(calm)) : null,

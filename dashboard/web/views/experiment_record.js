@@ -1,6 +1,5 @@
-// What stands around an experiment's numbers: the machine, the attempts, what it may be compared with,
-// and how to repeat it.
-import { go } from '../app.js';
+// The context of an experiment: machine, attempts, comparable experiments, commands to repeat it.
+import { go } from '../navigation.js';
 import { h } from '../dom.js';
 import { words } from '../format.js';
 import { command, empty, experimentLink, facts, folded, section, table, time } from '../parts.js';
@@ -75,7 +74,7 @@ export function attempts(data) {
             ')',
           ]),
         )
-      : h('p', { class: 'dim' }, 'This question was not asked before.'),
+      : h('p', { class: 'dim' }, 'No earlier experiment on this question.'),
     data.spec.retry_if ? h('p', null, 'Worth another try when ', data.spec.retry_if, '.') : null,
     compareForm(data),
   );

@@ -1,4 +1,4 @@
-// Machines: who they are, how quiet they are, what effect they can see at all.
+// Machines: facts, noise (A/A), and the smallest effect that each can detect.
 import { get } from '../api.js';
 import { h } from '../dom.js';
 import { bytes, percent } from '../format.js';

@@ -1,7 +1,7 @@
-// The memory: every verdict with its entry, searched by the words of the experiment file, so that an
-// idea that failed last year is found before it is tried again.
+// The journal: every verdict with its entry, searchable by the words of the experiment file, so
+// that a rejected idea is found before it is tried again.
 import { get } from '../api.js';
-import { go } from '../app.js';
+import { go } from '../navigation.js';
 import { h } from '../dom.js';
 import { day, words } from '../format.js';
 import { badge, effect, empty, experimentLink, table } from '../parts.js';
@@ -62,7 +62,7 @@ export default {
       h(
         'p',
         { class: 'dim' },
-        'Every verdict, the rejected ideas too. ',
+        'All verdicts, including rejected ideas. ',
         h('a', { href: '/owners' }, 'How often predictions held'),
         '.',
       ),
@@ -99,6 +99,6 @@ export default {
           )
         : query.get('q')
           ? null
-          : empty('No entry yet: each verdict writes one.'),
+          : empty('No entry yet. Each verdict writes one.'),
     ),
 };

@@ -140,6 +140,6 @@ export default {
         ? grouped(data.rows, 'model')
             .sort((x, y) => (newest(x) < newest(y) ? 1 : -1))
             .map((rows) => [h('h2', null, rows[0].model), kernelTable(flat(rows))])
-        : empty('No profile is stored yet: it comes with an experiment whose arms differ.'),
+        : empty('No profile is stored yet. An experiment whose arms differ stores one.'),
     ),
 };

@@ -1,6 +1,6 @@
-// The landing page: questions and their answers, newest first; what runs now stands on top.
+// The landing page: questions with their verdicts, newest first; running jobs on top.
 import { get } from '../api.js';
-import { go } from '../app.js';
+import { go } from '../navigation.js';
 import { commonScale, intervalBar } from '../charts/interval_bar.js';
 import { h } from '../dom.js';
 import { duration, percent, words } from '../format.js';
@@ -98,7 +98,7 @@ function chips(query) {
         href: address(query, { suite: query.get('suite') ? '' : '1', before: '' }),
         class: query.get('suite') ? 'on' : null,
         'aria-current': query.get('suite') ? 'true' : null,
-        title: 'Runs of the standing suite stand under Trends',
+        title: 'Runs of the standing suite are listed under Trends',
       },
       'with suite runs',
     ),
@@ -190,14 +190,10 @@ function strip(data) {
   return h(
     'p',
     { class: 'dim strip' },
-    running ? '' : 'Nothing runs · ',
-    h('a', { href: '/q' }, waiting.length === 1 ? '1 waits' : `${waiting.length || 'none'} wait`),
+    running ? '' : 'No job running · ',
+    h('a', { href: '/q' }, `${waiting.length} queued`),
     ' · ',
-    h(
-      'a',
-      { href: '/hosts' },
-      data.hosts.length === 1 ? '1 machine' : `${data.hosts.length} machines`,
-    ),
+    h('a', { href: '/hosts' }, `${data.hosts.length} ${data.hosts.length === 1 ? 'host' : 'hosts'}`),
     data.hosts
       .slice(0, 3)
       .flatMap((host) =>
@@ -205,7 +201,7 @@ function strip(data) {
           .slice(0, 1)
           .map(
             (noise) =>
-              ` · ${host.name.slice(0, 12)}: own noise ${percent(noise.sigma_d).replace('+', '')} (${noise.metric})`,
+              ` · ${host.name.slice(0, 12)}: noise (A/A, σ) ${percent(noise.sigma_d).replace('+', '')} (${noise.metric})`,
           ),
       ),
   );
@@ -222,7 +218,7 @@ export default {
   },
   draw: (data, params, query) => {
     const running = data.queue.filter((row) => row.state === 'running');
-    // What has no answer yet stands in the strip above, unless it is asked for.
+    // Experiments without a verdict are listed above, unless they are asked for.
     const rows = query.get('state')
       ? data.rows
       : data.rows.filter((row) => !['running', 'queued'].includes(row.state));

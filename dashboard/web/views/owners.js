@@ -1,4 +1,4 @@
-// How often what people predicted came true: the calibration of a team.
+// How often predictions were right, per owner.
 import { get } from '../api.js';
 import { h } from '../dom.js';
 import { empty, table } from '../parts.js';

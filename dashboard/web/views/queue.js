@@ -1,4 +1,5 @@
-// The queue: what runs with its interval so far, what waits in the order in which it will run.
+// The queue: running jobs with their interval so far, waiting jobs in the order in which they will
+// run.
 import { get, post, token } from '../api.js';
 import { h } from '../dom.js';
 import { empty, experimentLink, section, table, time } from '../parts.js';
@@ -40,7 +41,7 @@ export default {
       h('h1', null, 'Queue'),
       section(
         'Running',
-        running.length ? h('div', null, running.map(runningRow)) : empty('Nothing runs.'),
+        running.length ? h('div', null, running.map(runningRow)) : empty('No job running.'),
       ),
       section(
         'Waiting',

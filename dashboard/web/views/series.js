@@ -1,7 +1,7 @@
-// One series: the history, the commits at which its level changed, and what people made of them. Mode,
-// window, chosen point and grey line are in the address.
+// One series: its history, the commits at which its level changed, and their triage. Mode, window,
+// selected point and reference line are in the address.
 import { get, getText, post, setToken, token } from '../api.js';
-import { go, show } from '../app.js';
+import { go, show } from '../navigation.js';
 import { seriesChart } from '../charts/series.js';
 import { h, replace } from '../dom.js';
 import { minute, nanoseconds, percent } from '../format.js';
@@ -50,7 +50,7 @@ function windowOf(data, query) {
 
 function pointLine(points, at) {
   const point = points[at];
-  if (!point) return h('p', { class: 'dim' }, 'Point at a dot, or choose one, to see its commit.');
+  if (!point) return h('p', { class: 'dim' }, 'Point at a dot or select one to see its commit.');
   const before = points[at - 1];
   return h(
     'p',
@@ -252,9 +252,9 @@ function changeCard(data, change) {
       'p',
       { class: 'dim small' },
       {
-        code: 'Only the champion moved: look for it in these commits. ',
-        reference: 'The frozen reference itself moved: the build or its flags changed. ',
-        machine: 'The machine changed there: not a finding about the code. ',
+        code: 'Only the defaults changed their time: the cause is in these commits. ',
+        reference: 'The frozen reference changed its time: the build or its flags changed. ',
+        machine: 'The machine changed at this point; this says nothing about the code. ',
       }[change.cause],
       `p ${change.p < 1e-4 ? change.p.toExponential(0) : change.p.toPrecision(2)} · found `,
       time(change.found_at),
@@ -275,7 +275,7 @@ function changes(data) {
           { class: 'stack' },
           current.map((one) => changeCard(data, one)),
         )
-      : empty('None: the level has held over the whole history.'),
+      : empty('None: the level did not change.'),
     gone.length
       ? folded(
           `${gone.length} that later commits no longer show`,

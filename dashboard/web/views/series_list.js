@@ -1,5 +1,5 @@
-// Regression tracking at a glance: one row per question of the standing suite and machine; what needs
-// somebody's eyes stands first.
+// Regression tracking: one row per question of the standing suite and machine; rows that need
+// triage come first.
 import { get } from '../api.js';
 import { spark } from '../charts/spark.js';
 import { h } from '../dom.js';

@@ -1,7 +1,7 @@
-// Writing an experiment: the server checks the text as it is typed, with the decoder that will run it,
-// and says what would happen. Submitting needs a token with the scope submit.
+// The editor for experiments. The server checks the text while it is typed, with the decoder of the
+// command line, and previews the plan. Submitting needs a token with the scope submit.
 import { get, post, setToken, token } from '../api.js';
-import { go } from '../app.js';
+import { go } from '../navigation.js';
 import { append, h, replace } from '../dom.js';
 import { facts, table } from '../parts.js';
 
@@ -104,7 +104,7 @@ function showPlan(box, reply) {
       ['Pairs', `at most ${plan.pairs_max}, and ${plan.aa_pairs} of A against A`],
       ['Tokens per pair and arm', String(plan.tokens_per_pair)],
       ['Arms may differ in', plan.expect_diff.join(', ') || 'nothing'],
-      ['Decided by', plan.decides ?? 'nothing: at best inconclusive'],
+      ['Decided by', plan.decides ?? 'none: at best inconclusive'],
     ]),
     table(
       [

@@ -1,4 +1,4 @@
-// Who takes jobs: what each machine does now, how its latest attempts ended.
+// Workers: what each machine runs now, and how its latest attempts ended.
 import { get } from '../api.js';
 import { h } from '../dom.js';
 import { ago, duration } from '../format.js';

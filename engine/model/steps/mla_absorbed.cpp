@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "engine/model/forward.h"
-#include "engine/model/steps/steps_internal.h"
+#include "engine/model/forward_parts.h"
 
 namespace steady {
 

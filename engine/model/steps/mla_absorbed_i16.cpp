@@ -1,7 +1,7 @@
 // As mla_absorbed over a cache of 16-bit integers, rounded about as finely as half floats: half the
 // memory to read and twice the products per instruction, which is what counts deep in a text.
 #include "engine/model/forward.h"
-#include "engine/model/steps/steps_internal.h"
+#include "engine/model/forward_parts.h"
 
 namespace steady {
 

@@ -2,7 +2,7 @@
 // loaded: one multiplication in place of two in a row, for more bytes. On GLM-4.7-Flash the two
 // take 147,456 and 98,304 values a head, their product 393,216, and it is kept in Q8_0.
 #include "engine/model/forward.h"
-#include "engine/model/steps/steps_internal.h"
+#include "engine/model/forward_parts.h"
 
 namespace steady {
 

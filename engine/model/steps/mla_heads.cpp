@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "engine/model/forward.h"
-#include "engine/model/steps/steps_internal.h"
-#include "engine/protocol/error.h"
+#include "engine/model/forward_parts.h"
+#include "kernels/base/error.h"
 
 namespace steady {
 namespace {

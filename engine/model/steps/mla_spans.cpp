@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "engine/model/forward.h"
-#include "engine/model/steps/steps_internal.h"
+#include "engine/model/forward_parts.h"
 
 namespace steady {
 namespace {

@@ -1,7 +1,7 @@
 // The routed experts through one op, q4_0_experts: gate, up, SwiGLU, down and the weighted sum of
 // all chosen experts in one launch of two phases, with one quantisation in between.
 #include "engine/model/forward.h"
-#include "engine/model/steps/steps_internal.h"
+#include "engine/model/forward_parts.h"
 
 namespace steady {
 

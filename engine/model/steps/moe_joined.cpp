@@ -1,7 +1,7 @@
 // As moe_fused, with the shared expert's down product beside the routed experts' first phase: one
 // launch fewer per block, and one end of work less at which threads wait for each other.
 #include "engine/model/forward.h"
-#include "engine/model/steps/steps_internal.h"
+#include "engine/model/forward_parts.h"
 
 namespace steady {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "engine/model/forward.h"
-#include "engine/model/steps/steps_internal.h"
+#include "engine/model/forward_parts.h"
 
 namespace steady {
 

@@ -1,11 +1,11 @@
 // The table of alternatives, and the parts that the experts' steps share.
-#include "engine/model/steps.h"
+#include "engine/exec/steps.h"
 
 #include <algorithm>
 #include <array>
 
 #include "engine/model/forward.h"
-#include "engine/model/steps/steps_internal.h"
+#include "engine/model/forward_parts.h"
 
 namespace steady {
 namespace {
@@ -23,10 +23,12 @@ constexpr MlaAlternative kMla[] = {{"absorbed", mla_absorbed, CacheForm::rows, t
                                    {"heads", mla_heads, CacheForm::rows, false},
                                    {"heads_q8", mla_heads_q8, CacheForm::bytes, false},
                                    {"materialised", mla_materialised, CacheForm::full, true}};
+constexpr BlockAlternative kBlock[] = {{"apart", false}, {"joined", true}};
 constexpr NormAlternative kNorm[] = {{"apart", false}, {"quantising", true}};
 
 }  // namespace
 
+std::span<const BlockAlternative> block_alternatives() { return kBlock; }
 std::span<const MoeAlternative> moe_alternatives() { return kMoe; }
 std::span<const MlaAlternative> mla_alternatives() { return kMla; }
 std::span<const NormAlternative> norm_alternatives() { return kNorm; }

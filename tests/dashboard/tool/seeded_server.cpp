@@ -8,11 +8,12 @@
 #include <string>
 
 #include "dashboard/server/serve.h"
-#include "runner/pipeline/spec.h"
+#include "runner/base/sha256.h"
+#include "runner/spec/spec.h"
 #include "runner/storage/migrate.h"
 #include "runner/storage/private_cluster.h"
-#include "runner/storage/seed_records.h"
 #include "runner/storage/store.h"
+#include "tests/support/seed_records.h"
 
 namespace {
 

@@ -12,12 +12,12 @@
 #include <string>
 #include <vector>
 
-#include "runner/edges/files.h"
+#include "runner/platform/files.h"
+#include "runner/storage/dashboard_queries.h"
 #include "runner/storage/migrate.h"
-#include "runner/storage/page_reads.h"
 #include "runner/storage/private_cluster.h"
-#include "runner/storage/seed_records.h"
 #include "runner/storage/store.h"
+#include "tests/support/seed_records.h"
 
 namespace {
 

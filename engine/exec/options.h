@@ -1,0 +1,39 @@
+// What one arm may be told besides kernels and steps: threads, how they wait and how rows are cut,
+// and the planted slow-down. The same names serve the command line and an experiment's
+// engine_flags.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "engine/exec/kernel_plan.h"
+#include "engine/exec/threads.h"
+#include "engine/protocol/session.h"
+#include "kernels/runtime/gpu.h"
+
+namespace steady {
+
+constexpr std::int64_t kMostBatch = 512;
+
+struct ArmOptions {
+    PlanRequest plan;
+    ThreadOptions threads;
+    std::int64_t batch = kDefaultBatch;  // tokens of a prompt per pass; 1: token by token
+    Type cache = Type::f32;              // KV cache: f32 (or the mla step's integers), f16, bf16
+    double burn = 0;  // share of each token's own time that is spun away after it, and counted
+    int gpu = -1;     // which GPU it runs on; -1: the CPU
+    gpu::Launch launch = gpu::Launch::dependent;  // of a token's kernels, on a GPU
+    std::string tag;  // does nothing but be read back: arms of a blind audit differ in it alone
+};
+
+// Sets one engine flag (wait, cut, pin, batch, cache, burn, device, launch, tag). Error listing
+// flags or values when unknown.
+void set_engine_flag(ArmOptions& options, const std::string& name, const std::string& value);
+
+// Every flag with its effective value.
+std::map<std::string, std::string> engine_flags(const ArmOptions& options);
+
+// threads 0 means all CPUs that this process may use.
+ArmOptions arm_options(const protocol::ArmRequest& request);
+
+}  // namespace steady

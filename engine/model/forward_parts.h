@@ -1,0 +1,50 @@
+// The step functions, for the table in steps.cpp and for a batch's experts, and what they share.
+#pragma once
+
+#include "engine/model/arm.h"
+
+namespace steady {
+
+// Bytes of n floats.
+inline std::size_t floats(std::int64_t n) { return static_cast<std::size_t>(n) * sizeof(float); }
+
+void mla_absorbed(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
+void mla_absorbed_i16(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
+void mla_folded(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
+void mla_materialised(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
+void mla_spans(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
+void mla_spans_i8x2(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
+void mla_heads(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
+void mla_heads_q8(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
+void moe_fused(Arm& arm, const Block& b);
+void moe_joined(Arm& arm, const Block& b);
+void moe_indexed(Arm& arm, const Block& b);
+void moe_indexed_gate_up(Arm& arm, const Block& b);
+void moe_unfused(Arm& arm, const Block& b);
+void moe_grouped(Arm& arm, const Block& b);  // of a batch
+
+// state.kv → the cache's rows first …
+void cache_latent(Arm& arm, std::int64_t index, std::int64_t first);
+// state.q_absorbed[h] = k_b[h] · q_nope[h]
+void absorb_query(Arm& arm, const Block& b, std::int64_t index);
+// state.q_latent[h] = [state.q_absorbed[h] | q_pe[h]], where q_pe[h] lies in state.q at h * stride
+// + offset.
+void join_query(Arm& arm, std::int64_t index, std::int64_t stride, std::int64_t offset);
+// Op mla_attention's arguments for token t of the pass: state.q_latent and the cache →
+// state.attended.
+MlaAttention::Args attention_args(Arm& arm, std::int64_t index, std::int64_t first, std::int64_t t);
+// state.attended → state.attn_out
+void project_attended(Arm& arm, const Block& b, std::int64_t index);
+// state.q_latent and the cache → state.attn_out
+void attend_latent(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
+
+// Router and the shared expert's gate and up in one launch; then state.expert_ids and
+// expert_weights are chosen, state.hidden holds the shared expert's activations, and state.h is
+// there in the form that the routed experts read.
+void route_and_open_shared(Arm& arm, const Block& b, Input experts);
+// Of op q4_0_experts, for this token's experts: state.h → state.routed.
+Q4_0Experts::Args experts_args(Arm& arm, const Block& b);
+// state.ffn_out = routed + shared
+void sum_experts(Arm& arm, const Block& b);
+
+}  // namespace steady

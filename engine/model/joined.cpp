@@ -1,0 +1,286 @@
+// The joined forward, top to bottom, and how its launches are issued.
+#include "engine/model/joined.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "engine/model/arm.h"
+
+namespace steady {
+namespace {
+
+// Passes that may be enqueued before the host waits for them.
+constexpr std::int64_t kAhead = 64;
+// Passes before and from this position on are recorded apart: a recorded pass does what its
+// position asked for, and variants of attention may choose by it.
+constexpr std::int64_t kDeep = 512;
+
+AnyMatrix any(const Matrix& m) { return {m.type, m.groups * m.rows, m.cols, m.data}; }
+
+void note(const Arm& arm, std::string_view name, std::int64_t block, const float* values,
+          std::int64_t n) {
+    if (!arm.trace) return;
+    arm.trace(name, block, floats_at(arm.joined->on_gpu, values, n));
+}
+
+// Which vector the products read, and how it is prepared.
+struct From {
+    const float* x = nullptr;
+    const float* norm = nullptr;
+    const float* up = nullptr;
+};
+
+struct To {
+    const Matrix* m = nullptr;
+    float* y = nullptr;
+};
+
+void products(Arm& arm, const From& from, std::initializer_list<To> to,
+              const float* residual = nullptr) {
+    Products::Args args;
+    args.x = from.x;
+    args.norm = from.norm;
+    args.up = from.up;
+    args.eps = arm.config.rms_epsilon;
+    args.residual = residual;
+    std::int64_t n = 0, rows = 0;
+    for (const To& each : to) {
+        args.m[static_cast<std::size_t>(n)] = any(*each.m);
+        args.y[static_cast<std::size_t>(n++)] = each.y;
+        rows += each.m->rows;
+    }
+    const Matrix& m = *to.begin()->m;
+    const std::int64_t input = from.norm != nullptr ? 2 : from.up != nullptr ? 3 : 1;
+    args.shape = {m.type, rows, m.cols, n, input, residual != nullptr ? 2 : 1};
+    launch<Products>(arm, args);
+}
+
+void attention(Arm& arm, const Block& b, std::int64_t index, std::int64_t position) {
+    Joined& j = *arm.joined;
+    const Config& c = arm.config;
+    products(arm, {.x = j.x, .norm = b.attn_norm},
+             {{c.q_rank == 0 ? &b.attn_q : &b.attn_q_a, j.q}, {&b.attn_kv_a_mqa, j.kv}});
+    MlaDecode::Args args;
+    args.shape = {c.n_heads, c.q_rank,     c.n_nope,         c.n_rot,        c.n_value,
+                  c.kv_rank, position + 1, arm.cache.type(), b.attn_v_b.type};
+    args.q = j.q;
+    args.q_norm = b.attn_q_a_norm;
+    args.q_b = any(b.attn_q_b);
+    args.kv = j.kv;
+    args.kv_norm = b.attn_kv_a_norm;
+    args.eps = c.rms_epsilon;
+    args.k_b = any(b.attn_k_b);
+    args.v_b = any(b.attn_v_b);
+    args.cos = j.rope_cos;
+    args.sin = j.rope_sin;
+    args.position = j.now + 1;
+    args.cache = arm.cache.row(index, 0);
+    args.scale = c.attention_scale;
+    args.out = j.values;
+    args.scratch = j.parts;
+    launch<MlaDecode>(arm, args);
+    note(arm, "kqv_out", index, j.values, c.n_heads * c.n_value);
+    products(arm, {.x = j.values}, {{&b.attn_output, j.x}}, j.x);
+    note(arm, "ffn_inp", index, j.x, c.dim);
+}
+
+void experts(Arm& arm, const Block& b) {
+    Joined& j = *arm.joined;
+    const Config& c = arm.config;
+    const Type shared = b.ffn_gate.present() ? b.ffn_gate.type : Type::q4_0;
+    MoeDecode::Args args;
+    args.shape = {c.n_experts,   c.n_experts_used,     c.dim, c.expert_ff,
+                  c.shared_ff(), b.ffn_gate_exps.type, shared};
+    args.x = j.x;
+    args.norm = b.ffn_norm;
+    args.eps = c.rms_epsilon;
+    args.router = any(b.ffn_gate_inp);
+    args.bias = b.exp_probs_b;
+    args.gating = c.gating;
+    args.normalise = c.expert_weights_norm;
+    args.scale = c.expert_weights_scale;
+    args.gate = any(b.ffn_gate_exps);
+    args.up = any(b.ffn_up_exps);
+    args.down = any(b.ffn_down_exps);
+    args.shared_gate = any(b.ffn_gate);
+    args.shared_up = any(b.ffn_up);
+    args.shared_down = any(b.ffn_down);
+    args.logits = j.router;
+    args.ids = j.expert_ids;
+    args.weights = j.expert_weights;
+    args.hidden = j.hidden;
+    launch<MoeDecode>(arm, args);
+    note(arm, "ffn_moe_logits", -1, j.router, c.n_experts);
+}
+
+void feed_forward(Arm& arm, std::int64_t index) {
+    Joined& j = *arm.joined;
+    const Block& b = arm.weights.blocks[static_cast<std::size_t>(index)];
+    if (b.dense) {
+        products(arm, {.x = j.x, .norm = b.ffn_norm}, {{&b.ffn_gate, j.gate}, {&b.ffn_up, j.up}});
+        products(arm, {.x = j.gate, .up = j.up}, {{&b.ffn_down, j.x}}, j.x);
+    } else {
+        experts(arm, b);
+    }
+    note(arm, "l_out", index, j.x, arm.config.dim);
+}
+
+// The whole pass of the token that lies in `now`.
+void run_pass(Arm& arm, std::int64_t position, bool want_logits) {
+    Joined& j = *arm.joined;
+    const Weights& w = arm.weights;
+    launch<TokenRow>(
+        arm,
+        {{w.token_embd.type, w.token_embd.rows, w.token_embd.cols}, w.token_embd.data, j.now, j.x});
+    note(arm, "inp_embd", -1, j.x, arm.config.dim);
+    for (std::int64_t i = 0; i < arm.config.n_blocks; ++i) {
+        attention(arm, w.blocks[static_cast<std::size_t>(i)], i, position);
+        feed_forward(arm, i);
+    }
+    if (!want_logits) return;
+    products(arm, {.x = j.x, .norm = w.output_norm}, {{&w.output, j.logits}});
+    note(arm, "result_output", -1, j.logits, arm.config.n_vocab);
+}
+
+void set_now(Joined& j, std::int32_t token, std::int64_t position) {
+    if (!j.on_gpu) {
+        j.now[0] = token;
+        j.now[1] = static_cast<std::int32_t>(position);
+        return;
+    }
+    const std::int64_t slot = j.n_passes++ % kAhead;
+    if (slot == 0) gpu::finish();  // what lies in the slots was read
+    j.next[2 * slot] = token;
+    j.next[2 * slot + 1] = static_cast<std::int32_t>(position);
+    gpu::enqueue_upload(j.now, j.next + 2 * slot, 2 * sizeof(std::int32_t));
+}
+
+std::size_t graph_of(std::int64_t position, bool want_logits) {
+    return (position >= kDeep ? 2U : 0U) + (want_logits ? 1U : 0U);
+}
+
+struct Recording {
+    Arm* arm;
+    std::int64_t position;
+    bool want_logits;
+};
+
+// What a recorded pass calls is what it calls whenever it is issued.
+void record(Arm& arm, std::int64_t position, bool want_logits) {
+    const EngineOps::Tuple<Counted> before = arm.counters;
+    arm.counters = {};
+    Recording recording{&arm, position, want_logits};
+    arm.joined->graphs[graph_of(position, want_logits)].record(
+        arm.options.launch,
+        [](void* context) {
+            const Recording& r = *static_cast<Recording*>(context);
+            run_pass(*r.arm, r.position, r.want_logits);
+        },
+        &recording);
+    arm.graph_counters[graph_of(position, want_logits)] = arm.counters;
+    arm.counters = before;
+}
+
+template <std::size_t... kOps>
+void add_calls(EngineOps::Tuple<Counted>& to, const EngineOps::Tuple<Counted>& from,
+               std::index_sequence<kOps...> /*ops*/) {
+    ((std::get<kOps>(to).counter.calls += std::get<kOps>(from).counter.calls), ...);
+}
+
+void issue_pass(Arm& arm, std::int64_t position, bool want_logits) {
+    Joined& j = *arm.joined;
+    // Times and intermediates are of single ops.
+    const bool one_by_one =
+        !j.on_gpu || arm.options.launch == gpu::Launch::stream || arm.timed || arm.trace;
+    if (one_by_one) return run_pass(arm, position, want_logits);
+    const std::size_t which = graph_of(position, want_logits);
+    if (!j.graphs[which].ready()) record(arm, position, want_logits);
+    j.graphs[which].issue();
+    add_calls(arm.counters, arm.graph_counters[which],
+              std::make_index_sequence<static_cast<std::size_t>(EngineOps::size)>());
+}
+
+}  // namespace
+
+template <class T>
+T* Joined::take(std::int64_t n) {
+    const auto bytes = std::max<std::int64_t>(n, 1) * static_cast<std::int64_t>(sizeof(T));
+    memory_.push_back(std::make_unique<DeviceMemory>(on_gpu, bytes));
+    return memory_.back()->as<T>();
+}
+
+Joined::Joined(const Config& c, const State& tables, bool runs_on_gpu) : on_gpu(runs_on_gpu) {
+    now = take<std::int32_t>(2);
+    x = take<float>(c.dim);
+    q = take<float>(c.q_rank == 0 ? c.n_heads * c.head_size() : c.q_rank);
+    kv = take<float>(c.latent_size());
+    values = take<float>(c.n_heads * c.n_value);
+    parts = take<float>(
+        MlaDecode::scratch_floats({c.n_heads, c.q_rank, c.n_nope, c.n_rot, c.n_value, c.kv_rank}));
+    gate = take<float>(c.ff);
+    up = take<float>(c.ff);
+    router = take<float>(c.n_experts);
+    expert_ids = take<std::int32_t>(c.n_experts_used);
+    expert_weights = take<float>(c.n_experts_used);
+    hidden = take<float>(2 * (c.n_experts_used * c.expert_ff + c.shared_ff()));
+    logits = take<float>(c.n_vocab);
+    const auto table = [this](const std::vector<float>& values_of) {
+        auto* data = take<float>(static_cast<std::int64_t>(values_of.size()));
+        memory_.back()->write(values_of.data(),
+                              static_cast<std::int64_t>(values_of.size() * sizeof(float)));
+        return data;
+    };
+    rope_cos = table(tables.rope_cos);
+    rope_sin = table(tables.rope_sin);
+    if (on_gpu) {
+        next = static_cast<std::int32_t*>(
+            gpu::allocate_on_host(kAhead * 2 * static_cast<std::int64_t>(sizeof(std::int32_t))));
+    }
+}
+
+Joined::~Joined() {
+    if (next != nullptr) gpu::release_on_host(next);
+}
+
+std::span<const float> forward_joined(Arm& arm, std::span<const std::int32_t> tokens,
+                                      std::int64_t first, Want want) {
+    Joined& j = *arm.joined;
+    const std::int64_t launches = gpu::launches();
+    for (std::size_t t = 0; t < tokens.size(); ++t) {
+        const std::int64_t position = first + static_cast<std::int64_t>(t);
+        set_now(j, tokens[t], position);
+        issue_pass(arm, position, want != Want::nothing && t + 1 == tokens.size());
+    }
+    arm.pool.counters().launches += gpu::launches() - launches;
+    std::vector<float>& logits = arm.state.logits;
+    if (want == Want::logits) {
+        const auto bytes = static_cast<std::int64_t>(logits.size() * sizeof(float));
+        j.on_gpu ? gpu::download(logits.data(), j.logits, bytes)
+                 : static_cast<void>(std::copy_n(j.logits, logits.size(), logits.begin()));
+        return logits;
+    }
+    if (j.on_gpu && want == Want::made) gpu::finish();
+    return {};
+}
+
+void embed_joined(Arm& arm, std::int32_t token, std::int64_t position) {
+    Joined& j = *arm.joined;
+    set_now(j, token, position);
+    const Matrix& m = arm.weights.token_embd;
+    launch<TokenRow>(arm, {{m.type, m.rows, m.cols}, m.data, j.now, j.x});
+    if (j.on_gpu) gpu::finish();
+    arm.joined_position = position;
+}
+
+void run_block_joined(Arm& arm, std::int64_t index) {
+    const Block& b = arm.weights.blocks[static_cast<std::size_t>(index)];
+    attention(arm, b, index, arm.joined_position);
+    run_feed_forward_joined(arm, index);
+}
+
+void run_feed_forward_joined(Arm& arm, std::int64_t index) {
+    feed_forward(arm, index);
+    if (arm.joined->on_gpu) gpu::finish();
+}
+
+}  // namespace steady

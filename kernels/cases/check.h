@@ -1,0 +1,58 @@
+// The check that every variant must pass on every shape, and the only judge of "correct": the
+// tests, `steady-kernels check` and the benchmarks (which refuse to time what fails) all call it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/cases/op_info.h"
+
+namespace steady {
+
+enum class CheckOutcome { passed, failed, skipped };
+
+struct CheckResult {
+    CheckOutcome outcome = CheckOutcome::passed;
+    std::string message;     // why it failed or was skipped; empty when passed
+    double worst_error = 0;  // as a share of the bound; at most 1 passes
+};
+
+// Weights packed as `variant` wants them, in memory that ends at an unmapped page; the trial's
+// Args point to them as long as this lives.
+class PackedWeights {
+public:
+    PackedWeights(Trial& trial, const VariantBase& variant);
+    ~PackedWeights();
+    PackedWeights(const PackedWeights&) = delete;
+    PackedWeights& operator=(const PackedWeights&) = delete;
+    bool linear() const { return linear_; }  // packing in chunks gave the bytes of packing whole
+    bool unchanged() const;
+    const std::vector<EdgeBuffer>& buffers() const { return buffers_; }
+
+private:
+    void pack(const WeightRef& weight, const VariantBase& variant);
+    Trial* trial_;
+    std::vector<EdgeBuffer> buffers_;
+    std::vector<std::uint64_t> hashes_;
+    bool linear_ = true;
+};
+
+// Runs all phases whole, one after the other; on a GPU to its end.
+void run_whole(const Trial& trial, const VariantBase& variant);
+
+// Runs each phase cut in `pieces` at multiples of the variant's granule, last piece first.
+void run_cut(const Trial& trial, const VariantBase& variant, std::int64_t pieces);
+
+// The whole check: error within the op's bound, outputs fully written, guards intact, inputs
+// unchanged, same bits when run again and when cut in 1, 2 and 7. Skipped when the CPU lacks a
+// feature or the variant does not support the shape.
+CheckResult check_variant(const OpInfo& op, const VariantBase& variant, std::string_view shape,
+                          std::uint64_t seed);
+
+// What check and tests go through for an op: the model's shapes, then odd ones.
+std::vector<std::string> check_shapes(const OpInfo& op, std::uint64_t seed);
+
+}  // namespace steady

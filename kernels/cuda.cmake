@@ -1,0 +1,35 @@
+# The GPU's part, where a CUDA toolkit is found: every .cu file, for one older architecture and for
+# Hopper, warnings as errors. Without a toolkit nothing here is built and runtime/none.cpp says so to
+# whoever asks for a GPU. nvcc is called directly: as a language of CMake it would want a toolkit, and
+# a say in how every program is linked, also where there is none.
+option(STEADY_CUDA "build the GPU variants if a CUDA toolkit is found" ON)
+if(STEADY_CUDA)
+    find_program(STEADY_NVCC nvcc HINTS /usr/local/cuda/bin ENV CUDA_HOME PATH_SUFFIXES bin)
+endif()
+set(STEADY_GPU_OBJECTS)
+if(NOT STEADY_CUDA OR NOT STEADY_NVCC)
+    message(STATUS "GPU variants are left out: no nvcc on the PATH or in /usr/local/cuda/bin")
+    return()
+endif()
+cmake_path(GET STEADY_NVCC PARENT_PATH toolkit)
+cmake_path(GET toolkit PARENT_PATH toolkit)
+find_library(STEADY_CUDART cudart_static HINTS ${toolkit}/lib64 ${toolkit}/lib REQUIRED)
+message(STATUS "GPU variants are built by ${STEADY_NVCC}")
+
+set(flags -std=c++20 -O3 -lineinfo --extended-lambda -I${CMAKE_SOURCE_DIR} --Werror all-warnings
+    # What nvcc makes of our headers for the host's compiler has parentheses of its own.
+    -Xcompiler -Wall,-Wextra,-Werror,-Wno-parentheses,-Wno-missing-field-initializers,-march=x86-64-v2
+    -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90a,code=sm_90a)
+file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*/*.cu)
+foreach(file IN LISTS files)
+    file(RELATIVE_PATH name ${CMAKE_CURRENT_SOURCE_DIR} ${file})
+    set(object ${CMAKE_CURRENT_BINARY_DIR}/gpu/${name}.o)
+    cmake_path(GET object PARENT_PATH folder)
+    file(MAKE_DIRECTORY ${folder})
+    # The path as given names the variant, as __builtin_FILE() does elsewhere.
+    add_custom_command(OUTPUT ${object} DEPENDS ${file} DEPFILE ${object}.d
+        COMMAND ${STEADY_NVCC} ${flags} -MD -MF ${object}.d -c ${file} -o ${object} VERBATIM)
+    list(APPEND STEADY_GPU_OBJECTS ${object})
+endforeach()
+add_custom_target(gpu_objects DEPENDS ${STEADY_GPU_OBJECTS})
+set(STEADY_GPU_LINK ${STEADY_GPU_OBJECTS} ${STEADY_CUDART} rt ${CMAKE_DL_LIBS} Threads::Threads)

@@ -1,0 +1,72 @@
+// The loop of every matmul over a layout of sixteen rows side by side: for each sixteen rows, the
+// group's vectors in tiles of up to kMost, so that weights are decoded once per tile and read from
+// memory once. A Dot computes one tile; per vector it does what the matvec of the same layout does,
+// in the same order, so that a batch gives the same bits.
+#pragma once
+
+#include <cstring>
+
+#include "kernels/layouts/matmul_vectors.h"
+#include "kernels/simd/avx512.h"
+#include "kernels/simd/target.h"
+
+namespace steady::matmul_rows16 {
+
+constexpr std::int64_t kRows = 16;
+
+KERNEL_TARGET_BEGIN(KERNEL_AVX512_VNNI)
+
+[[gnu::always_inline]] inline __m512i broadcast4(const std::int8_t* at) {
+    int four;
+    std::memcpy(&four, at, 4);
+    return _mm512_set1_epi32(four);
+}
+
+template <class Dot, int kN>
+[[gnu::always_inline]] inline void tile(const MatmulArgs& args, std::int64_t r, std::int64_t v) {
+    const MatmulShape& shape = args.shape;
+    const auto x = matmul_vectors<Dot::kInput, kN>(args, v);
+    __m512 y[kN];
+    Dot::template run<kN>(args.w + r * row_bytes(Dot::kType, shape.cols), x, shape.cols, y);
+    for (int i = 0; i < kN; ++i) {
+        _mm512_storeu_ps(args.y + args.y_row[v + i] * shape.rows + r % shape.rows, y[i]);
+    }
+}
+
+// Vectors [v, end) in tiles of kN, the rest in halves of it.
+template <class Dot, int kN>
+inline void tiles(const MatmulArgs& args, std::int64_t r, std::int64_t v, std::int64_t end) {
+    for (; end - v >= kN; v += kN) tile<Dot, kN>(args, r, v);
+    if constexpr (kN > 1) tiles<Dot, kN / 2>(args, r, v, end);
+}
+
+template <class Dot>
+void run(const MatmulArgs& args, Range range) noexcept {
+    for (std::int64_t r = range.begin; r < range.end; r += kRows) {
+        const std::int64_t group = r / args.shape.rows;
+        tiles<Dot, Dot::kMost>(args, r, args.first[group], args.first[group + 1]);
+    }
+}
+
+KERNEL_TARGET_END
+
+// Layouts of sixteen rows take exactly the bytes of the GGUF layout.
+template <Type kType>
+std::int64_t packed_bytes(MatrixShape shape) {
+    return shape.rows * row_bytes(kType, shape.cols);
+}
+
+template <class Op, class Dot>
+VariantOptions<Op> options(decltype(VariantOptions<Op>::pack) pack) {
+    return {.needs = cpu::avx512_vnni,
+            .supports = [](const MatmulShape& shape) { return shape.rows % kRows == 0; },
+            .granule = kRows,
+            .input = Dot::kInput,
+            .layout = "rows16",
+            .pack_rows = kRows,
+            .packed_bytes = packed_bytes<Op::type>,
+            .pack = pack,
+            .run = run<Dot>};
+}
+
+}  // namespace steady::matmul_rows16

@@ -1,0 +1,218 @@
+// Sizes are known beforehand, from a table that is a little generous; the file size limit of the
+// process that writes holds it to that. Beside each model lies NAME.by: who asked for it, and by
+// its time when it was used last.
+#include "runner/cli/made_models.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <vector>
+
+#include "kernels/base/error.h"
+#include "runner/base/pattern.h"
+#include "runner/cli/workspace.h"
+#include "runner/platform/disk.h"
+#include "runner/platform/files.h"
+#include "runner/platform/process.h"
+#include "runner/queue/spool.h"
+
+namespace steady {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Geometry {
+    const char *size, *architecture;
+    double base_mb, block_mb;
+    int blocks;  // of the whole model
+};
+
+constexpr std::array kGeometries{Geometry{"full", "glm-4.7-flash", 225, 362, 47},
+                                 Geometry{"full", "deepseek-v2-lite", 75, 336, 27},
+                                 Geometry{"full", "youtu-llm-2b", 225, 31, 32},
+                                 Geometry{"small", "glm-4.7-flash", 10, 49, 6},
+                                 Geometry{"small", "deepseek-v2-lite", 10, 49.5, 6},
+                                 Geometry{"small", "youtu-llm-2b", 20, 9.7, 12},
+                                 Geometry{"tiny", "glm-4.7-flash", 1, 2, 3},
+                                 Geometry{"tiny", "deepseek-v2-lite", 1, 1.9, 3},
+                                 Geometry{"tiny", "youtu-llm-2b", 1, 0.8, 3}};
+constexpr int kMostBlocks = 1024;
+
+double gigabytes(std::uint64_t bytes) { return static_cast<double>(bytes) / (1U << 30U); }
+
+struct Lying {
+    fs::path path;
+    std::string submitter;
+    fs::file_time_type used;
+    std::uint64_t bytes = 0;
+};
+
+std::string owner_file(const std::string& path) { return path + ".by"; }
+
+// Longest unused first.
+std::vector<Lying> lying_models(const std::string& folder) {
+    std::vector<Lying> found;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(folder, error)) {
+        if (!made_model_of(entry.path().filename().string())) continue;
+        Lying one{entry.path(), read_line_or_empty(owner_file(entry.path().string())), {}, 0};
+        one.bytes = entry.file_size(error);
+        one.used = fs::last_write_time(owner_file(entry.path().string()), error);
+        if (error) one.used = entry.last_write_time(error);
+        found.push_back(std::move(one));
+    }
+    std::sort(found.begin(), found.end(),
+              [](const Lying& x, const Lying& y) { return x.used < y.used; });
+    return found;
+}
+
+// Who has it open goes on with it: the space comes back when they end.
+void evict(std::vector<Lying>& models, std::vector<Lying>::iterator which) {
+    fs::remove(which->path);
+    fs::remove(owner_file(which->path.string()));
+    models.erase(which);
+}
+
+std::uint64_t sum_of(const std::vector<Lying>& models, const std::string& submitter) {
+    std::uint64_t sum = 0;
+    for (const Lying& one : models) {
+        if (submitter.empty() || one.submitter == submitter) sum += one.bytes;
+    }
+    return sum;
+}
+
+void refuse_beyond_budget(const MadeModel& model, const ModelBudget& budget) {
+    if (model.bytes > budget.all_bytes) {
+        throw Error(
+            fmt::format("model {} takes about {:.1f} GB; all made models together may take "
+                        "{:.1f} GB on this machine (worker --model-budget)",
+                        model.name, gigabytes(model.bytes), gigabytes(budget.all_bytes)));
+    }
+    if (!budget.submitter.empty() && model.bytes > budget.submitter_bytes) {
+        throw Error(fmt::format(
+            "model {} takes about {:.1f} GB; the made models of one submitter ({}) may take {:.1f} "
+            "GB on this machine (worker --submitter-budget)",
+            model.name, gigabytes(model.bytes), budget.submitter,
+            gigabytes(budget.submitter_bytes)));
+    }
+}
+
+// The submitter's own models go first, then whichever was used longest ago.
+void make_room(const MadeModel& model, const ModelBudget& budget, const std::string& folder) {
+    refuse_beyond_budget(model, budget);
+    std::vector<Lying> models = lying_models(folder);
+    while (!budget.submitter.empty() &&
+           sum_of(models, budget.submitter) + model.bytes > budget.submitter_bytes) {
+        evict(models, std::find_if(models.begin(), models.end(), [&](const Lying& one) {
+                  return one.submitter == budget.submitter;
+              }));
+    }
+    const auto short_of_room = [&] {
+        DiskSpace space = disk_space(folder);
+        space.free_bytes -= static_cast<double>(model.bytes);
+        return space_trouble(space, folder);
+    };
+    while (!models.empty() &&
+           (sum_of(models, "") + model.bytes > budget.all_bytes || !short_of_room().empty())) {
+        evict(models, models.begin());
+    }
+    if (!short_of_room().empty()) {
+        throw HostTrouble{fmt::format(
+            "model {} takes about {:.1f} GB, and {:.1f} GB are free in {}", model.name,
+            gigabytes(model.bytes), disk_space(folder).free_bytes / (1U << 30U), folder)};
+    }
+}
+
+// Two commands that make models count the same room.
+Fd lock_folder(const std::string& folder) {
+    Fd lock{::open((folder + "/.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
+    if (!lock || ::flock(lock.get(), LOCK_EX) != 0) {
+        throw HostTrouble{fmt::format("cannot lock {}/.lock", folder)};
+    }
+    return lock;
+}
+
+}  // namespace
+
+std::optional<MadeModel> made_model_of(const std::string& name) {
+    static const Pattern form(
+        R"(synth-(tiny|small|full)-(glm-4\.7-flash|deepseek-v2-lite|youtu-llm-2b)(?:-b(\d{1,5}))?-s(\d{1,18})\.gguf)");
+    const auto parts = form.match(name);
+    if (!parts) return std::nullopt;
+    MadeModel model{name, (*parts)[1], (*parts)[2], (*parts)[4]};
+    if (!(*parts)[3].empty()) {
+        model.blocks = std::stoi((*parts)[3]);
+        if (model.blocks < 1 || model.blocks > kMostBlocks) {
+            throw Error(fmt::format("model {}: found {} blocks, allowed 1 to {}", name,
+                                    model.blocks, kMostBlocks));
+        }
+    }
+    for (const Geometry& one : kGeometries) {
+        if (model.size != one.size || model.architecture != one.architecture) continue;
+        const int blocks = model.blocks > 0 ? model.blocks : one.blocks;
+        model.bytes = static_cast<std::uint64_t>(1e6 * (one.base_mb + one.block_mb * blocks));
+    }
+    return model;
+}
+
+ModelBudget model_budget(const Arguments& arguments, const std::string& submitter) {
+    constexpr long long kMost = 1 << 20;
+    ModelBudget budget;
+    const auto bytes = [&](const char* option, std::uint64_t otherwise) {
+        const auto given =
+            arguments.number(option, static_cast<long long>(otherwise >> 30U), 0, kMost);
+        return static_cast<std::uint64_t>(given) << 30U;
+    };
+    budget.all_bytes = bytes("model-budget", budget.all_bytes);
+    budget.submitter_bytes = bytes("submitter-budget", budget.submitter_bytes);
+    budget.submitter = submitter;
+    return budget;
+}
+
+std::string made_models_folder() { return state_dir() + "/models"; }
+
+void mark_used(const std::string& path) {
+    ::utimensat(AT_FDCWD, owner_file(path).c_str(), nullptr, 0);
+}
+
+std::string make_model(const MadeModel& model, const ModelBudget& budget,
+                       const Arguments& arguments) {
+    const std::string folder = made_models_folder();
+    make_directories(folder);
+    const Fd lock = lock_folder(folder);
+    const std::string path = folder + "/" + model.name;
+    if (fs::exists(path)) return path;  // another command made it meanwhile
+    make_room(model, budget, folder);
+    const std::string temporary = fmt::format("{}.{}.part", path, ::getpid());
+    ChildOptions options;
+    options.argv = {engine_path(arguments),
+                    "synth",
+                    "--arch",
+                    model.architecture,
+                    "--seed",
+                    model.seed,
+                    "--out",
+                    temporary};
+    if (model.size != "full") options.argv.insert(options.argv.end(), {"--size", model.size});
+    if (model.blocks > 0) {
+        options.argv.insert(options.argv.end(), {"--blocks", std::to_string(model.blocks)});
+    }
+    if (!arguments.has("quiet")) fmt::print(stderr, "making model {}\n", model.name);
+    options.limits.file_size = model.bytes;
+    const ChildEnd made = run_child(options, 1800);
+    if (!made.ok()) {
+        fs::remove(temporary);
+        throw Error(fmt::format("cannot make model {}: {}", model.name, made.describe()));
+    }
+    write_file_atomic(owner_file(path), budget.submitter + "\n");
+    fs::rename(temporary, path);
+    return path;
+}
+
+}  // namespace steady

@@ -1,0 +1,61 @@
+// What entry, report and figures read out of a record: pairs of the deciding measurement as rows,
+// the arms' difference with its values, texts of numbers. Not for other folders.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runner/record/record.h"
+
+namespace steady {
+
+struct PairRow {
+    const Pair* pair = nullptr;
+    std::optional<double> a, b;  // the arms' values in the metric's unit
+    std::optional<double> d;     // log ratio, + is better
+    std::string discarded;       // empty: counted
+    std::string order;           // "A first" or, in a duet, "A first in 11 of 20"
+    bool a_first = true;         // in at least half of the blocks
+};
+
+// Measured pairs of the gate that decides (or of the first gate with pairs), in order.
+std::vector<PairRow> pair_rows(const Record& record);
+std::string pairs_metric(const Record& record);
+
+// One metric of the shown measurement over its counted pairs.
+struct MetricRow {
+    std::string metric;
+    double a = 0, b = 0;  // medians of the arms
+    std::optional<double> effect;
+    Interval interval;
+    int pairs = 0;
+};
+// Of an outside program: every metric that was stored, by name.
+std::vector<MetricRow> metric_rows(const Record& record);
+
+// "model", and for outside programs, which have no model, "whole" and "part".
+const char* level_words(const Spec& spec, Level level);
+
+struct Difference {
+    std::string path, a, b;
+};
+// Every path of arms_difference with both arms' values; "default" where an arm says nothing.
+std::vector<Difference> differences(const Spec& spec);
+
+// "+3.1 % [+2.6, +3.6]" with an arrow in front; "—" without a number.
+std::string effect_words(const std::optional<double>& effect, const Interval& interval);
+
+// "3m 12s", "2.9 s".
+std::string seconds_words(double seconds);
+
+// "decode_tps" value with its unit: "26.7 tok/s", "37.4 ms", "2.31 GB".
+std::string value_words(const std::string& metric, double value);
+
+// "Predicted +2 % to +5 % in decode_tps; measured +3.1 %: inside." Empty without a prediction.
+std::string prediction_words(const Record& record);
+
+// What the verdict allows to conclude and what it leaves open, as sentences.
+std::vector<std::string> conclusions(const Record& record);
+
+}  // namespace steady

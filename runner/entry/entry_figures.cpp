@@ -1,0 +1,172 @@
+// From a record to the plain data of runner/figures.
+#include "runner/entry/entry_figures.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "runner/base/text.h"
+#include "runner/entry/entry_data.h"
+#include "runner/figures/numbers.h"
+#include "runner/figures/plots.h"
+#include "runner/judge/op_times.h"
+#include "runner/judge/outcome_text.h"
+
+namespace steady {
+namespace {
+
+using figures::Panel;
+
+const Gate* gate_of(const Spec& spec, const std::string& id) {
+    for (const Gate& gate : spec.gates) {
+        if (gate.id == id) {
+            return &gate;
+        }
+    }
+    return nullptr;
+}
+
+std::optional<double> limit_of(const Gate& gate) {
+    if (gate.role == Role::decides) {
+        return gate.goal == Goal::gain ? gate.floor : -gate.margin;
+    }
+    if (gate.role == Role::guard && gate.level != Level::correctness) {
+        return -gate.margin;
+    }
+    return std::nullopt;
+}
+
+Panel intervals(const Record& record) {
+    figures::IntervalPlot plot;
+    const Analysis& analysis = *record.analysis;
+    plot.aa_band = {analysis.aa_band.low, analysis.aa_band.high};
+    for (const GateResult& result : analysis.gates) {
+        figures::IntervalRow row;
+        row.label = escape_line(shorten(result.id, 24));
+        row.detail = fmt::format("{} · {}", name(result.level), name(result.role));
+        row.outcome = result.outcome;
+        row.effect = result.effect;
+        row.interval = {result.interval.low, result.interval.high};
+        row.pairs = result.pairs;
+        row.sets_scale = result.level == Level::model;
+        if (const Gate* gate = gate_of(record.spec, result.id)) {
+            row.limit = limit_of(*gate);
+            if (gate->role == Role::decides && record.spec.hypothesis.predict) {
+                row.predicted_low = record.spec.hypothesis.predict->low;
+                row.predicted_high = record.spec.hypothesis.predict->high;
+            }
+        }
+        plot.rows.push_back(row);
+    }
+    return figures::interval_plot(plot);
+}
+
+Panel pairs(const Record& record, const std::vector<PairRow>& rows) {
+    figures::PairPlot plot;
+    plot.metric = pairs_metric(record);
+    for (const PairRow& row : rows) {
+        if (row.d) {
+            plot.points.push_back({std::expm1(*row.d), row.a_first, !row.discarded.empty()});
+        }
+    }
+    if (record.analysis) {
+        for (const Interval& interval : record.analysis->narrowing) {
+            plot.narrowing.push_back({interval.low, interval.high});
+        }
+    }
+    const Gate* decides = deciding_gate(record.spec);
+    if (decides != nullptr && decides->goal == Goal::gain) {
+        plot.worth = std::expm1(decides->floor + decides->worth);
+    }
+    return figures::pair_plot(plot);
+}
+
+std::optional<Panel> evidence(const Record& record, const std::vector<PairRow>& rows) {
+    const Gate* decides = deciding_gate(record.spec);
+    if (decides == nullptr || decides->goal != Goal::gain || !record.analysis ||
+        record.analysis->log_e_over_pairs.empty()) {
+        return std::nullopt;
+    }
+    figures::EvidencePlot plot;
+    plot.log_e = record.analysis->log_e_over_pairs;
+    for (const PairRow& row : rows) {  // as in the pair plot, whose axis this shares
+        if (row.d && row.discarded.empty()) {
+            plot.slots.push_back(plot.n_slots);
+        }
+        plot.n_slots += row.d ? 1 : 0;
+    }
+    plot.threshold = std::log(2 / decides->alpha);
+    plot.question = decides->floor == 0 ? "B is no better than A"
+                                        : fmt::format("B is better by at most {}",
+                                                      figures::percent(decides->floor));
+    return figures::evidence_plot(plot);
+}
+
+std::optional<Panel> profile(const Record& record) {
+    if (!record.evidence.profile) {
+        return std::nullopt;
+    }
+    figures::ProfilePlot plot;
+    for (const OpTime& time : op_times(*record.evidence.profile)) {
+        plot.bars.push_back({escape_line(shorten(time.op, 20)), time.a.ns_per_token,
+                             time.b.ns_per_token, time.change, time.interval.low,
+                             time.interval.high});
+    }
+    return figures::profile_plot(plot);
+}
+
+std::string finish(const Record& record, const std::vector<Panel>& panels) {
+    const std::string title = record.analysis
+                                  ? fmt::format("{}: {}", record.id, name(record.analysis->verdict))
+                                  : record.id;
+    std::string sentence =
+        record.analysis ? outcome_sentence(record.spec, *record.analysis) : "not decided yet";
+    return figures::document(panels, title, redact(escape_line(sentence)));
+}
+
+}  // namespace
+
+std::string intervals_figure(const Record& record) {
+    std::vector<Panel> panels;
+    if (record.analysis) {
+        panels.push_back(intervals(record));
+    }
+    return finish(record, panels);
+}
+
+std::string pairs_figure(const Record& record) {
+    const std::vector<PairRow> rows = pair_rows(record);
+    std::vector<Panel> panels = {pairs(record, rows)};
+    if (const auto panel = evidence(record, rows)) {
+        panels.push_back(*panel);
+    }
+    return finish(record, panels);
+}
+
+std::string profile_figure(const Record& record) {
+    std::vector<Panel> panels;
+    if (const auto panel = profile(record)) {
+        panels.push_back(*panel);
+    }
+    return finish(record, panels);
+}
+
+std::string entry_figure(const Record& record) {
+    std::vector<Panel> panels;
+    if (record.analysis) {
+        panels.push_back(intervals(record));
+    }
+    const std::vector<PairRow> rows = pair_rows(record);
+    if (!rows.empty()) {
+        panels.push_back(pairs(record, rows));
+        if (const auto panel = evidence(record, rows)) {
+            panels.push_back(*panel);
+        }
+    }
+    if (const auto panel = profile(record)) {
+        panels.push_back(*panel);
+    }
+    return finish(record, panels);
+}
+
+}  // namespace steady

@@ -1,0 +1,29 @@
+// The sections of a journal entry, each Markdown with its heading and a closing blank line. Not for
+// other folders.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runner/record/record.h"
+
+namespace steady::entry {
+
+std::string front_matter(const Record& record);
+std::string question(const Record& record);
+std::string hypothesis(const Record& record);
+std::string verdict(const Record& record);
+std::string gates(const Record& record);
+std::string pairs(const Record& record);
+std::string method(const Record& record);
+std::string profile(const Record& record);
+std::string checks(const Record& record);
+std::string environment(const Record& record);
+std::string meaning(const Record& record);
+std::string earlier(const Record& record);
+std::string repeat(const Record& record);
+
+// | a | b |; cells must be escaped already; the first row is the head.
+std::string table(const std::vector<std::vector<std::string>>& rows);
+
+}  // namespace steady::entry

@@ -1,0 +1,299 @@
+// Plain text is aligned by characters, not bytes, since minus signs and arrows are longer in UTF-8.
+#include "runner/entry/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "runner/base/text.h"
+#include "runner/entry/entry_data.h"
+#include "runner/entry/entry_sections.h"
+#include "runner/figures/numbers.h"
+#include "runner/judge/outcome_text.h"
+
+namespace steady {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+std::string plain(std::string_view text) { return escape_line(redact(text)); }
+
+std::string upper(std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+    return text;
+}
+
+// Columns two spaces apart; the last one is not padded.
+std::string aligned(const Rows& rows, const std::string& indent) {
+    std::vector<std::size_t> widths;
+    for (const auto& row : rows) {
+        widths.resize(std::max(widths.size(), row.size()));
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            widths[i] = std::max(widths[i], count_characters(row[i]));
+        }
+    }
+    std::string out;
+    for (const auto& row : rows) {
+        std::string line = indent;
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            line += row[i];
+            if (i + 1 < row.size()) {
+                line += std::string(widths[i] - count_characters(row[i]) + 2, ' ');
+            }
+        }
+        line.erase(line.find_last_not_of(' ') + 1);
+        out += line + "\n";
+    }
+    return out;
+}
+
+std::string verdict_words(const Record& record) {
+    if (!record.analysis) {
+        return record.state.empty() ? "not decided" : plain(record.state);
+    }
+    std::string out = name(record.analysis->verdict);
+    return record.analysis->reason.empty() ? out : out + " / " + plain(record.analysis->reason);
+}
+
+std::string mark_of(const Record& record) {
+    if (!record.analysis) {
+        return "…";
+    }
+    switch (record.analysis->verdict) {
+        case Verdict::accept:
+            return "✅";
+        case Verdict::reject:
+            return "❌";
+        case Verdict::inconclusive:
+            return "❔";
+        case Verdict::invalid:
+            return "⛔";
+    }
+    return "";
+}
+
+std::string color_of(const Analysis& analysis) {
+    switch (analysis.verdict) {
+        case Verdict::accept:
+            return "\x1b[1;32m";
+        case Verdict::reject:
+            return "\x1b[1;31m";
+        default:
+            return "\x1b[1;33m";
+    }
+}
+
+std::string number_words(const Record& record) {
+    return record.analysis ? effect_words(record.analysis->effect, record.analysis->interval) : "—";
+}
+
+bool needs_attention(const GateResult& gate) {
+    return gate.outcome == "fail" || gate.outcome == "open";
+}
+
+std::string gates_summary(const Analysis& analysis) {
+    const auto count = [&](const char* outcome) {
+        return std::count_if(analysis.gates.begin(), analysis.gates.end(),
+                             [&](const GateResult& gate) { return gate.outcome == outcome; });
+    };
+    std::string out = fmt::format("{} of {} gates passed", count("pass"), analysis.gates.size());
+    for (const GateResult& gate : analysis.gates) {
+        if (needs_attention(gate)) {
+            out += fmt::format("; {} {}", gate.id, gate.outcome == "fail" ? "failed" : "open");
+        }
+    }
+    return out;
+}
+
+Rows gate_rows(const Record& record) {
+    Rows rows = {{"gate", "level", "role", "outcome", "metric", "effect", "pairs", ""}};
+    if (!record.analysis) {
+        for (const Gate& gate : record.spec.gates) {
+            rows.push_back({plain(gate.id), level_words(record.spec, gate.level), name(gate.role),
+                            "pending", plain(gate.metric), "—", "—", ""});
+        }
+        return rows;
+    }
+    for (const GateResult& gate : record.analysis->gates) {
+        rows.push_back({plain(gate.id), level_words(record.spec, gate.level), name(gate.role),
+                        gate.outcome == "fail" ? "FAIL" : plain(gate.outcome), plain(gate.metric),
+                        effect_words(gate.effect, gate.interval),
+                        gate.pairs > 0 ? std::to_string(gate.pairs) : "—", plain(gate.detail)});
+    }
+    return rows;
+}
+
+std::string checks_line(const Analysis& analysis) {
+    if (analysis.checks.empty()) {
+        return "";
+    }
+    std::string flags;
+    std::size_t n_ok = 0, n_open = 0;
+    for (const Check& check : analysis.checks) {
+        if (check.status == "ok") {
+            ++n_ok;
+        } else if (check.status == "not_measured") {
+            ++n_open;
+        } else {
+            flags += fmt::format("; {} {}: {}", plain(check.name), plain(check.status),
+                                 plain(check.detail));
+        }
+    }
+    if (n_open > 0) flags += fmt::format("; {} need more pairs", n_open);
+    return fmt::format("Checks: {} ok{}\n", n_ok, flags);
+}
+
+std::string head(const Record& record, const ShowOptions& options) {
+    const std::string word = upper(verdict_words(record));
+    const bool paint = options.color && record.analysis;
+    std::string out = (paint ? color_of(*record.analysis) : "") + word + (paint ? "\x1b[0m" : "") +
+                      "  " + plain(record.id) + "\n";
+    if (record.analysis) {
+        out += plain(outcome_sentence(record.spec, *record.analysis)) + "\n";
+        if (!record.analysis->contradiction.empty()) {
+            out += fmt::format(
+                "{}The levels contradict each other: {}.{}\n", options.color ? "\x1b[31m" : "",
+                plain(record.analysis->contradiction), options.color ? "\x1b[0m" : "");
+        }
+    }
+    if (!record.note.empty()) {
+        out += "Note: " + plain(record.note) + "\n";
+    }
+    return out;
+}
+
+std::string next_steps(const Record& record) {
+    const std::string id = plain(record.id);
+    if (!record.analysis) {
+        const std::string again =
+            record.state == "failed" ? fmt::format("steady requeue {} · ", id) : "";
+        return fmt::format("Next: {}steady show {} --pairs\n", again, id);
+    }
+    std::string out = "Next: ";
+    if (!record.journal_path.empty()) {
+        out += plain(record.journal_path) + " · ";
+    }
+    if (record.analysis->verdict == Verdict::inconclusive && record.analysis->pairs > 0) {
+        out += "raise schedule.pairs.max and run the file again · ";
+    }
+    return out + fmt::format("steady show {0} --pairs · steady rerun {0}\n", id);
+}
+
+}  // namespace
+
+int counted_pairs(const Record& record) {
+    if (record.analysis) {
+        return record.analysis->pairs;
+    }
+    return static_cast<int>(
+        std::count_if(record.pairs.begin(), record.pairs.end(), [&record](const Pair& pair) {
+            const auto gate = static_cast<std::size_t>(pair.gate);
+            return gate < record.spec.gates.size() &&
+                   record.spec.gates[gate].level == Level::model &&
+                   pair.kind == PairKind::measure && pair.sealed && pair.discarded.empty();
+        }));
+}
+
+std::string report_markdown(const std::vector<Record>& records) {
+    Rows rows = {{"", "experiment", "verdict", "metric", "effect, 95 % interval", "pairs",
+                  "prediction", "gates"}};
+    std::string details;
+    for (const Record& record : records) {
+        const Analysis* analysis = record.analysis ? &*record.analysis : nullptr;
+        rows.push_back({mark_of(record), escape_markdown(record.spec.id),
+                        "**" + escape_markdown(verdict_words(record)) + "**",
+                        analysis == nullptr || analysis->metric.empty()
+                            ? "—"
+                            : markdown_code(analysis->metric),
+                        number_words(record), std::to_string(counted_pairs(record)),
+                        analysis == nullptr || analysis->prediction.empty()
+                            ? "—"
+                            : escape_markdown(analysis->prediction),
+                        analysis == nullptr ? "—" : escape_markdown(gates_summary(*analysis))});
+        if (analysis == nullptr) {
+            continue;
+        }
+        Rows gates = gate_rows(record);
+        for (std::size_t i = 1; i < gates.size(); ++i) {
+            for (const std::size_t free_text : {0U, 3U, 4U, 7U}) {
+                gates[i][free_text] = escape_markdown(gates[i][free_text]);
+            }
+        }
+        gates[0].back() = "in words";
+        details += fmt::format("\n<details><summary>{}: {}</summary>\n\n{}\n", record.spec.id,
+                               escape_markdown(outcome_sentence(record.spec, *analysis)),
+                               entry::table(gates));
+        details += fmt::format(
+            "Repeat with `steady rerun {}`{}.\n\n</details>\n", escape_line(record.id),
+            record.journal_path.empty() ? std::string()
+                                        : "; entry: " + markdown_code(record.journal_path));
+    }
+    return "### Steady\n\n" + entry::table(rows) +
+           "\n▲ better, ▼ worse, ~ no difference shown; positive is better.\n" + details;
+}
+
+std::string report_markdown(const Record& record) { return report_markdown(std::vector{record}); }
+
+std::string report_text(const std::vector<Record>& records) {
+    Rows rows = {{"experiment", "verdict", "metric", "effect", "pairs", "gates"}};
+    for (const Record& record : records) {
+        const Analysis* analysis = record.analysis ? &*record.analysis : nullptr;
+        rows.push_back({plain(record.spec.id), verdict_words(record),
+                        analysis == nullptr ? "—" : plain(analysis->metric), number_words(record),
+                        std::to_string(counted_pairs(record)),
+                        analysis == nullptr ? "—" : plain(gates_summary(*analysis))});
+    }
+    return aligned(rows, "");
+}
+
+std::string pairs_text(const Record& record) {
+    const std::string metric = pairs_metric(record);
+    Rows rows = {{"pair", "try", "order", "A", "B", "change", ""}};
+    for (const PairRow& row : pair_rows(record)) {
+        const bool counted = row.discarded.empty();
+        rows.push_back({std::to_string(row.pair->number + 1), std::to_string(row.pair->attempt + 1),
+                        row.order, row.a ? value_words(metric, *row.a) : "—",
+                        row.b ? value_words(metric, *row.b) : "—",
+                        counted && row.d ? figures::percent(std::expm1(*row.d), 2) : "—",
+                        counted ? "" : "discarded: " + plain(row.discarded)});
+    }
+    return rows.size() == 1 ? "no pair is complete\n" : aligned(rows, "  ");
+}
+
+std::string show_text(const Record& record, const ShowOptions& options) {
+    std::string out = head(record, options) + "\n";
+    if (record.analysis && record.analysis->effect) {
+        const Analysis& analysis = *record.analysis;
+        out += fmt::format("  {}  {}   {} pairs, {} discarded, {}\n\n", plain(analysis.metric),
+                           number_words(record), analysis.pairs, analysis.discarded,
+                           seconds_words(record.seconds));
+    } else if (!record.analysis) {
+        out += fmt::format("  {} pairs of at most {} so far\n\n", counted_pairs(record),
+                           record.spec.schedule.pairs_max);
+    }
+    out += "  Claim: " + plain(record.spec.hypothesis.claim) + "\n";
+    const std::string prediction = prediction_words(record);
+    out += prediction.empty() ? "" : "  " + plain(prediction) + "\n";
+    for (const Difference& one : differences(record.spec)) {
+        out += fmt::format("  {}: {} → {}\n", plain(one.path), plain(one.a), plain(one.b));
+    }
+    out += "\n" + aligned(gate_rows(record), "  ") + "\n";
+    if (options.pairs) {
+        out += pairs_text(record) + "\n";
+    }
+    if (record.analysis) {
+        for (const std::string& sentence : conclusions(record)) {
+            out += "  " + plain(sentence) + "\n";
+        }
+        out += "\n" + checks_line(*record.analysis);
+    }
+    if (!record.earlier.empty()) {
+        out += fmt::format("Tried before: {} time{}, last as {}\n", record.earlier.size(),
+                           record.earlier.size() == 1 ? "" : "s", plain(record.earlier.back()));
+    }
+    return out + next_steps(record);
+}
+
+}  // namespace steady

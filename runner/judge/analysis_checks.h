@@ -1,0 +1,36 @@
+// The assumption checks that are shown with every experiment. Only the audit of the random order
+// can change a verdict (to invalid); the others inform the reader, because validity follows from
+// the random order alone.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runner/judge/analysis_pairs.h"
+
+namespace steady {
+
+// Every pair's coins follow from the seed, and A and B came first about equally often (inside the
+// binomial 99.9 % range over the whole planned order). status fail otherwise.
+Check coin_audit(const Spec& spec, const std::vector<Pair>& pairs, std::uint64_t seed);
+
+// Does a slot run slower after B than after A? First token of each block, without its own arm's
+// level, against the label of the slot before it. status flag when p < 0.01.
+Check carry_over(const MeasuredPairs& measured, const std::string& metric,
+                 const ScheduleSpec& schedule);
+
+// Does B look better when it runs second? Hodges–Lehmann of d in AB minus BA units.
+Check order_effect(const MeasuredPairs& measured, const std::string& metric,
+                   const ScheduleSpec& schedule);
+
+// Trend of d over the pair number, and its lag-1 autocorrelation.
+Check pair_drift(const std::vector<double>& d);
+
+// Two separate groups of d, further apart than three A/A spreads.
+Check bimodality(const std::vector<double>& d, double sigma_aa);
+
+// Share of pairs more than five spreads from the median.
+Check outliers(const std::vector<double>& d);
+
+}  // namespace steady

@@ -1,0 +1,66 @@
+// Each sentence states the estimate with its interval and what the interval excludes, nothing more.
+#include "runner/judge/outcome_text.h"
+
+#include <fmt/core.h>
+
+#include "runner/base/metrics.h"
+#include "runner/judge/analysis_text.h"
+#include "runner/spec/spec_command.h"
+
+namespace steady {
+namespace {
+
+bool speaks_of_speed(const std::string& metric) {
+    const std::string unit = find_metric(metric).unit;
+    return unit == "ns" || unit == "s" || unit.ends_with("/s");
+}
+
+// "B is faster", or with an outside program's own names "`x` is faster than `y`".
+std::string comparison(const Spec& spec, const Analysis& analysis, const char* faster,
+                       const char* better) {
+    const char* how = speaks_of_speed(analysis.metric) ? faster : better;
+    if (spec.subject.program == "steady-engine") return fmt::format("B is {}", how);
+    return fmt::format("{} is {} than {}", arm_label(spec, "B"), how, arm_label(spec, "A"));
+}
+
+// Sizes that are asked for carry no sign: "1 %".
+std::string size_of(double fraction) { return fmt::format("{:g} %", 100 * fraction); }
+
+std::string accepted(const Spec& spec, const Analysis& analysis, const std::string& numbers) {
+    std::string text = comparison(spec, analysis, "faster", "better") + ": " + numbers;
+    if (analysis.interval.low && *analysis.interval.low > 0) {
+        text += fmt::format("; at least {} with 95 % confidence", percent(*analysis.interval.low));
+    }
+    return text + ".";
+}
+
+std::string regressed(const Spec& spec, const Analysis& analysis, const std::string& numbers) {
+    std::string text = comparison(spec, analysis, "slower", "worse") + ": " + numbers;
+    if (analysis.interval.high && *analysis.interval.high < 0) {
+        text += fmt::format("; {} or worse with 95 % confidence", percent(*analysis.interval.high));
+    }
+    return text + ".";
+}
+
+}  // namespace
+
+std::string outcome_sentence(const Spec& spec, const Analysis& analysis) {
+    const Gate* gate = deciding_gate(spec);
+    if (gate == nullptr || !analysis.effect || analysis.pairs == 0) return analysis.sentence;
+    const std::string numbers =
+        analysis.metric + " " + effect_text(analysis.effect, analysis.interval, analysis.pairs);
+    if (analysis.verdict == Verdict::accept) {
+        return analysis.reason == "shown_equivalent"
+                   ? fmt::format("{} and {} differ by less than {}: {}.", arm_label(spec, "A"),
+                                 arm_label(spec, "B"), size_of(gate->margin), numbers)
+                   : accepted(spec, analysis, numbers);
+    }
+    if (analysis.reason == "regression") return regressed(spec, analysis, numbers);
+    if (analysis.reason == "no_worthwhile_gain") {
+        return fmt::format("No gain of {} or more was shown: {}.",
+                           size_of(gate->floor + gate->worth), numbers);
+    }
+    return analysis.sentence;
+}
+
+}  // namespace steady

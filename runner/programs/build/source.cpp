@@ -1,0 +1,181 @@
+// git as a child, by argument lists. Uncommitted files become a tree by git's own means, with an
+// index and an object store of ours, so that equal content has an equal hash however it came about.
+#include "runner/programs/build/source.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+#include "kernels/base/error.h"
+#include "runner/base/json_reader.h"
+#include "runner/platform/files.h"
+#include "runner/platform/tools.h"
+
+namespace steady {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kGitSeconds = 600;
+
+std::string last_line(const std::string& text) {
+    const std::size_t end = text.find_last_not_of('\n');
+    if (end == std::string::npos) return "";
+    const std::size_t begin = text.rfind('\n', end);
+    return text.substr(begin == std::string::npos ? 0 : begin + 1, end - begin);
+}
+
+// The user's own settings of git (which repositories are safe) lie in the home directory.
+std::map<std::string, std::string> git_environment() {
+    std::map<std::string, std::string> env{{"GIT_TERMINAL_PROMPT", "0"}};
+    for (const char* name : {"HOME", "XDG_CONFIG_HOME"}) {
+        if (const char* value = std::getenv(name)) env[name] = value;
+    }
+    return env;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    std::stringstream in(text);
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    return lines;
+}
+
+}  // namespace
+
+Source::Source(const std::string& path, const StopSignal* stop) : stop_(stop), root_(path) {
+    std::error_code error;
+    root_ = fs::canonical(path, error).string();
+    if (error || !fs::is_directory(root_)) {
+        throw Error(fmt::format("{}: no such directory; a revision needs a git repository",
+                                shown_text(path)));
+    }
+    const auto facts = lines_of(git({"rev-parse", "--is-bare-repository", "--absolute-git-dir"}));
+    if (facts.size() != 2) throw Error(fmt::format("{} is no git repository", root_));
+    bare_ = facts[0] == "true";
+    git_dir_ = facts[1];
+    root_ = bare_ ? git_dir_ : git({"rev-parse", "--show-toplevel"});
+}
+
+Source::~Source() {
+    std::error_code ignored;
+    if (!scratch_.empty()) fs::remove_all(scratch_, ignored);
+}
+
+std::string Source::git(const std::vector<std::string>& arguments,
+                        std::map<std::string, std::string> env) const {
+    ChildOptions options;
+    options.argv = {tool_path("git", "building a revision", "`apt-get install git`")};
+    options.argv.insert(options.argv.end(), arguments.begin(), arguments.end());
+    options.env = git_environment();
+    options.env.merge(env);
+    if (!scratch_.empty()) {
+        options.env["GIT_OBJECT_DIRECTORY"] = scratch_ + "/objects";
+        options.env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = git_dir_ + "/objects";
+    }
+    options.directory = root_;
+    options.limits = {};
+    options.output_cap = std::size_t{64} << 20U;
+    options.stop = stop_;
+    const ChildEnd end = run_child(options, kGitSeconds);
+    if (end.ending == Ending::cancelled) throw Error("stopped", kExitInterrupted);
+    if (!end.ok()) {
+        throw Error(fmt::format("git {} in {}: {}", arguments.front(), root_,
+                                end.err.empty() ? end.describe() : last_line(end.err)));
+    }
+    std::string out = end.out;
+    while (!out.empty() && out.back() == '\n') out.pop_back();
+    return out;
+}
+
+std::string Source::scratch() const {
+    if (scratch_.empty()) {
+        const std::string made = fmt::format("{}/steady-source-{}", scratch_dir(), random_hex(8));
+        make_directories(made + "/objects", 0700);
+        scratch_ = made;
+    }
+    return scratch_;
+}
+
+// The tree of the files as they are.
+std::string Source::working_tree() const {
+    if (bare_) {
+        throw Error(
+            fmt::format("revision \".\" is the work tree, and {} is a bare repository: "
+                        "name a branch, tag or commit",
+                        root_));
+    }
+    const std::string index = scratch() + "/index";
+    std::error_code ignored;  // git's own index knows which files did not change: a head start
+    fs::copy_file(git_dir_ + "/index", index, fs::copy_options::overwrite_existing, ignored);
+    git({"add", "--all", "--", ":/"}, {{"GIT_INDEX_FILE", index}});
+    return git({"write-tree"}, {{"GIT_INDEX_FILE", index}});
+}
+
+Revision Source::resolve(const std::string& revision) const {
+    if (revision.empty() || revision.front() == '-' || revision.find("..") != std::string::npos) {
+        throw Error(
+            fmt::format("found {}, allowed: one branch, tag or commit, or \".\" for the "
+                        "files as they are",
+                        shown_text(revision)));
+    }
+    Revision found;
+    found.asked = revision;
+    const std::string name = revision == "." ? "HEAD" : revision;
+    const auto commit_of = [&] {
+        return git({"rev-parse", "--verify", "--end-of-options", name + "^{commit}"});
+    };
+    try {
+        found.commit = commit_of();
+    } catch (const Error& error) {
+        if (error.exit_code == kExitInterrupted || revision == ".") throw;
+        throw Error(
+            fmt::format("{} is no revision of {}: {}; `git -C {} branch -a` and `git tag` "
+                        "list what there is",
+                        shown_text(revision), root_, error.what(), root_));
+    }
+    found.tree = git({"rev-parse", found.commit + "^{tree}"});
+    found.subject = git({"show", "-s", "--format=%s", found.commit, "--"});
+    if (revision != ".") return found;
+    const std::string now = working_tree();
+    if (now == found.tree) return found;
+    found.tree = now;
+    found.commit.clear();
+    found.subject = "uncommitted changes";
+    return found;
+}
+
+std::vector<std::string> Source::refs() const {
+    return lines_of(git({"for-each-ref", "--sort=-committerdate", "--format=%(refname:lstrip=2)",
+                         "refs/heads", "refs/tags", "refs/remotes"}));
+}
+
+std::vector<std::string> Source::refs_containing(const std::string& commit) const {
+    return lines_of(git({"for-each-ref", "--contains", commit, "--format=%(refname:lstrip=2)",
+                         "refs/heads", "refs/tags", "refs/remotes"}));
+}
+
+void Source::extract(const Revision& revision, const std::string& directory) const {
+    const std::string index = directory + ".index";
+    const std::map<std::string, std::string> env{
+        {"GIT_DIR", git_dir_}, {"GIT_WORK_TREE", directory}, {"GIT_INDEX_FILE", index}};
+    git({"read-tree", revision.tree}, env);
+    git({"checkout-index", "--all", "--force"}, env);
+    const std::string entries = git({"ls-files", "--stage", "-z"}, env);
+    fs::remove(index);
+    std::stringstream in(entries);
+    for (std::string entry; std::getline(in, entry, '\0');) {
+        if (!entry.starts_with("160000 ")) continue;  // a submodule: mode, commit, stage, path
+        const std::string path = entry.substr(entry.find('\t') + 1);
+        const fs::path checkout = fs::path(root_) / path;
+        if (bare_ || !fs::exists(checkout / ".git")) continue;
+        const Source part(checkout.string(), stop_);
+        const fs::path target = fs::path(directory) / path;
+        fs::create_directories(target);
+        part.extract(part.resolve(entry.substr(7, 40)), target.string());
+    }
+}
+
+}  // namespace steady

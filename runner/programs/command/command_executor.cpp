@@ -1,0 +1,247 @@
+// Both arms of an A/A pair are arm A, whatever the labels say, so that such a pair passes through
+// exactly the code of a measured one.
+#include "runner/programs/command/command_executor.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+
+#include "kernels/base/error.h"
+#include "runner/base/text.h"
+#include "runner/judge/analysis_pairs.h"
+#include "runner/platform/noise.h"
+#include "runner/programs/command/readings.h"
+#include "runner/programs/command/turns.h"
+
+namespace steady {
+namespace {
+
+std::string file_in(const std::string& directory, const std::string& path, bool& there) {
+    try {
+        const std::string text = read_file(path.front() == '/' ? path : directory + "/" + path);
+        there = true;
+        return text;
+    } catch (const Error&) {
+        there = false;
+        return "";
+    }
+}
+
+void stop_if_cancelled(const CommandRun& run) {
+    if (run.end.ending == Ending::cancelled) throw Error{"cancelled", kExitInterrupted};
+}
+
+// Repetitions that both arms have equally often are kept one by one; otherwise their statistic.
+void put_equal(Pair& pair, const Gate& gate, const std::map<std::string, std::vector<double>>& a,
+               const std::map<std::string, std::vector<double>>& b) {
+    for (const auto& [metric, in_a] : a) {
+        const auto found = b.find(metric);
+        if (found == b.end() || in_a.empty() || found->second.empty()) continue;
+        const std::vector<double>& in_b = found->second;
+        const bool equal = in_a.size() == in_b.size();
+        pair.a[metric] = equal ? in_a : std::vector{run_statistic(in_a, gate.stat)};
+        pair.b[metric] = equal ? in_b : std::vector{run_statistic(in_b, gate.stat)};
+    }
+}
+
+}  // namespace
+
+ArmOutput CommandExecutor::output_of(const std::string& arm, const Gate& gate) {
+    const CommandLine line = arms_.line(arm, gate);
+    ArmOutput output;
+    output.run = run_command(line);
+    stop_if_cancelled(output.run);
+    if (const auto file = gate.need.find("file"); file != gate.need.end())
+        output.file = file_in(line.directory, file->second.text, output.file_there);
+    return output;
+}
+
+void CommandExecutor::compare(const Gate& gate, OutputsReport& report,
+                              std::map<std::string, std::string>& logs) {
+    const ArmOutput a = output_of("A", gate);
+    const bool usable = a.run.exited() && a.run.end.code == needed_exit(gate);
+    if (!usable) {
+        report.baseline_failed = a.run.how();
+        return;
+    }
+    const ArmOutput b = output_of("B", gate);
+    if (!b.run.exited()) throw CandidateFailed(b.run.end.outcome() + ": " + b.run.how());
+    logs["A"] += a.run.end.out + "\n" + a.run.end.err + "\n";
+    logs["B"] += b.run.end.out + "\n" + b.run.end.err + "\n";
+    const auto run_check = [&](const std::vector<std::string>& argv) {
+        CommandRun run = run_command(arms_.beside(argv));
+        stop_if_cancelled(run);
+        return run;
+    };
+    const auto checks = compare_outputs(gate, a, b, run_check);
+    report.checks.insert(report.checks.end(), checks.begin(), checks.end());
+}
+
+// The first run of what will be timed: does its output hold the metric, and in which unit?
+void CommandExecutor::try_metrics(const Gate& gate, OutputsReport& report) {
+    if (in_lockstep()) return try_turns(gate, report);
+    if (gate.adapter.empty() || gate.adapter == "process") return;
+    for (const char* arm : {"A", "B"}) {
+        std::string trouble;
+        try {
+            for (const auto& [metric, unit] : timed_run(arm, gate).readings.units)
+                report.units[metric] = unit;
+        } catch (const RunFailed& failure) {
+            trouble = fmt::format("{}: {}", failure.outcome, failure.what());
+        }
+        if (trouble.empty()) continue;
+        if (*arm == 'B') throw CandidateFailed(trouble);
+        report.baseline_failed = trouble;
+        return;
+    }
+}
+
+// The same with one turn of each process.
+void CommandExecutor::try_turns(const Gate& gate, OutputsReport& report) {
+    try {
+        const TurnValues turns = this->turns(gate, "0", false);
+        report.units.insert(turns.units.begin(), turns.units.end());
+    } catch (const RunFailed& failure) {
+        const std::string trouble = fmt::format("{}: {}", failure.outcome, failure.what());
+        if (failure.arm == "B") throw CandidateFailed(trouble);
+        report.baseline_failed = trouble;
+    }
+}
+
+OutputsReport CommandExecutor::correctness() {
+    arms_.prepare();
+    OutputsReport report;
+    std::map<std::string, std::string> logs;
+    for (const Gate& gate : spec().gates) {
+        if (!report.baseline_failed.empty()) return report;
+        if (gate.level == Level::correctness) compare(gate, report, logs);
+    }
+    const bool right = std::all_of(report.checks.begin(), report.checks.end(),
+                                   [](const OutputCheck& check) { return check.held; });
+    for (const Gate& gate : spec().gates) {
+        if (!right || !report.baseline_failed.empty()) break;
+        if (gate.level != Level::correctness) try_metrics(gate, report);
+    }
+    for (const char* arm : {"A", "B"}) {
+        if (!spec().applied.contains(arm)) continue;
+        const std::string directory = arms_.line(arm, spec().gates.front()).directory;
+        const auto file = [&](const std::string& path) {
+            bool there = false;
+            return file_in(directory, path, there);
+        };
+        for (Proof& proof : look_for_proofs(spec(), arm, logs[arm], file))
+            report.proofs.push_back(std::move(proof));
+    }
+    return report;
+}
+
+ReadRun CommandExecutor::timed_run(const std::string& arm, const Gate& gate) {
+    try {
+        ReadRun read = run_and_read(gate, arms_.line(arm, gate));
+        stop_if_cancelled(read.run);
+        if (!read.run.end.ok()) throw RunFailed(read.run.end.outcome(), read.run.how());
+        return read;
+    } catch (const Error& error) {
+        if (error.exit_code != kExitUsage) throw;
+        throw RunFailed("protocol", error.what());  // its output is not what the adapter reads
+    }
+}
+
+void CommandExecutor::warm_up(const Gate& gate) {
+    for (int i = 0; i < spec().schedule.warmup_runs; ++i)
+        for (const char* arm : {"A", "B"}) stop_if_cancelled(run_command(arms_.line(arm, gate)));
+}
+
+CommandExecutor::Values CommandExecutor::turn(const std::string& arm, const Gate& gate,
+                                              std::string& disturbed) {
+    Values values;
+    for (int i = 0; i < spec().schedule.inner; ++i) {
+        const auto [run, readings] = timed_run(arm, gate);
+        if (disturbed.empty()) {
+            const std::string noise = noise_reason(run.steal_share, run.busy_others_share);
+            if (!noise.empty()) disturbed = kNoiseReason + noise;
+        }
+        for (const auto& [metric, read] : readings.values) {
+            auto& all = values[metric];
+            all.insert(all.end(), read.begin(), read.end());
+        }
+    }
+    return values;
+}
+
+bool CommandExecutor::in_lockstep() const { return spec().schedule.mode == Mode::lockstep; }
+
+TurnValues CommandExecutor::turns(const Gate& gate, const std::string& coins, bool aa) {
+    const auto line_of = [&](const char* arm) {
+        return [this, arm, &gate] { return arms_.line(arm, gate); };
+    };
+    return measure_turns(gate, spec().schedule, coins, line_of("A"), line_of(aa ? "A" : "B"));
+}
+
+void CommandExecutor::measure_lockstep(const Gate& gate, Pair& pair, std::string& disturbed) {
+    const TurnValues turns = this->turns(gate, pair.coins, pair.kind == PairKind::aa);
+    const std::string noise = noise_reason(turns.steal_share, turns.busy_others_share);
+    if (!noise.empty()) disturbed = kNoiseReason + noise;
+    put_equal(pair, gate, turns.a, turns.b);
+}
+
+void CommandExecutor::measure_processes(const MeasureRequest& request, const Gate& gate, Pair& pair,
+                                        std::string& disturbed, std::string& turn_of) {
+    if (warm_.insert(request.gate).second) warm_up(gate);
+    settle();
+    std::map<std::string, Values> values;
+    const bool b_first = pair.coins.starts_with('1');
+    for (const std::string label : {b_first ? "B" : "A", b_first ? "A" : "B"}) {
+        turn_of = label;
+        values[label] = turn(pair.kind == PairKind::aa ? "A" : label, gate, disturbed);
+    }
+    put_equal(pair, gate, values["A"], values["B"]);
+}
+
+// A noisy window is worth another look, not the verdict: the coin decides which arm meets which
+// weather, so noise costs precision alone and the last try counts whatever the neighbours do.
+bool CommandExecutor::worth_another_try(const Pair& pair) const {
+    return arms_.setup().discard_noisy && pair.discarded.empty() && pair.attempt + 1 < kMaxTries;
+}
+
+// Cool down after the pair before, then wait until the machine is quiet, as the spec asks.
+void CommandExecutor::settle() {
+    const StopSignal* stop = arms_.setup().stop;
+    if (measured_before_ && spec().schedule.cooldown_s > 0) {
+        pollfd entry{stop != nullptr ? stop->fd() : -1, POLLIN, 0};
+        ::poll(&entry, 1, static_cast<int>(spec().schedule.cooldown_s * 1000));
+    }
+    measured_before_ = true;
+    if (spec().environment.wait_quiet_s > 0) wait_until_quiet(spec().environment.wait_quiet_s);
+}
+
+Measured CommandExecutor::measure(const MeasureRequest& request) {
+    Measured measured;
+    measured.pair = request.pair;
+    const Gate& gate = spec().gates[static_cast<std::size_t>(request.gate)];
+    std::string turn_of;
+    try {
+        arms_.prepare();
+        std::string disturbed;
+        if (in_lockstep()) {
+            settle();
+            measure_lockstep(gate, measured.pair, disturbed);
+        } else {
+            measure_processes(request, gate, measured.pair, disturbed, turn_of);
+        }
+        if (worth_another_try(measured.pair)) measured.pair.discarded = disturbed;
+        return measured;
+    } catch (const RunFailed& failure) {
+        const std::string& arm = failure.arm.empty() ? turn_of : failure.arm;
+        measured.outcome = arm + ": " + failure.outcome;
+        measured.detail = escape_line(redact(failure.what()));
+    } catch (const Error& error) {
+        if (error.exit_code != kExitInterrupted) throw;
+        measured.outcome = "cancelled";
+    }
+    measured.pair = request.pair;  // no half-measured values
+    return measured;
+}
+
+}  // namespace steady

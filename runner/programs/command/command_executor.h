@@ -1,0 +1,53 @@
+// The Executor of outside programs: a process per measurement, whatever it is written in. Outputs
+// are compared before anything is timed; a run that fails becomes the outcome of its pair.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "runner/programs/command/command_arms.h"
+#include "runner/programs/command/outputs.h"
+#include "runner/programs/command/readings.h"
+#include "runner/programs/command/turns.h"
+#include "runner/run/executor.h"
+
+namespace steady {
+
+class CommandExecutor : public Executor {
+public:
+    explicit CommandExecutor(CommandSetup setup) : arms_(std::move(setup)) {}
+
+    ProgramReport open() override { return arms_.prepare(); }
+    OutputsReport correctness() override;
+    Measured measure(const MeasureRequest& request) override;
+    std::optional<protocol::ProfileReply> profile() override { return std::nullopt; }
+
+    void add_facts(Fingerprint& fingerprint) const { arms_.add_facts(fingerprint); }
+
+private:
+    using Values = std::map<std::string, std::vector<double>>;
+
+    const Spec& spec() const { return *arms_.setup().spec; }
+    void compare(const Gate& gate, OutputsReport& report, std::map<std::string, std::string>& logs);
+    ArmOutput output_of(const std::string& arm, const Gate& gate);
+    void try_metrics(const Gate& gate, OutputsReport& report);
+    void warm_up(const Gate& gate);
+    ReadRun timed_run(const std::string& arm, const Gate& gate);
+    Values turn(const std::string& arm, const Gate& gate, std::string& disturbed);
+    bool in_lockstep() const;
+    TurnValues turns(const Gate& gate, const std::string& coins, bool aa);
+    void try_turns(const Gate& gate, OutputsReport& report);
+    void measure_lockstep(const Gate& gate, Pair& pair, std::string& disturbed);
+    void measure_processes(const MeasureRequest& request, const Gate& gate, Pair& pair,
+                           std::string& disturbed, std::string& turn_of);
+    bool worth_another_try(const Pair& pair) const;
+    void settle();
+
+    CommandArms arms_;
+    std::set<int> warm_;  // gates whose arms have run before
+    bool measured_before_ = false;
+};
+
+}  // namespace steady

@@ -1,0 +1,77 @@
+// In a process group of its own, below the launcher; see platform/measured_process.h.
+#include "runner/programs/command/command_run.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "kernels/base/error.h"
+#include "runner/platform/noise.h"
+
+namespace steady {
+namespace {
+
+bool executable(const std::string& path) {
+    std::error_code error;
+    return std::filesystem::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
+}
+
+// The launcher is confined as well: it times the program alone. The host lock stays outside, since
+// whoever has the file can unlock it.
+void confine(MeasuredCommand& command, const CommandLine& line) {
+    Confinement confinement = *line.confinement;
+    for (const auto& [name, value] : line.env) confinement.env[name] = value;
+    confinement.readable.push_back(launcher_path());
+    command.prefix = confinement_prefix(confinement, line.directory);
+    command.env = child_environment();
+    command.keep_fds.clear();
+}
+
+}  // namespace
+
+std::string program_path(const std::string& name, const std::string& directory) {
+    if (name.find('/') != std::string::npos) {
+        const std::string path = name.front() == '/' ? name : directory + "/" + name;
+        if (executable(path)) return path;
+        throw Error(fmt::format("there is no program {}", path));
+    }
+    std::istringstream folders(kProgramFolders);
+    for (std::string folder; std::getline(folders, folder, ':');) {
+        if (executable(folder + "/" + name)) return folder + "/" + name;
+    }
+    throw Error(fmt::format("there is no program {} in {}; name one elsewhere by its path", name,
+                            kProgramFolders));
+}
+
+std::string CommandRun::how() const { return end.describe(); }
+
+MeasuredCommand measured_command(const CommandLine& line) {
+    MeasuredCommand command;
+    command.argv = line.argv;
+    command.argv[0] = program_path(line.argv.at(0), line.directory);
+    command.env = child_environment();
+    for (const auto& [name, value] : line.env) command.env[name] = value;
+    command.env["PATH"] = kProgramFolders;
+    command.directory = line.directory;
+    command.time_limit_s = line.timeout_s;
+    command.output_cap = kMostOutput;
+    command.stop = line.stop;
+    if (line.host_lock_fd >= 0) command.keep_fds = {line.host_lock_fd};
+    if (line.confinement) confine(command, line);
+    return command;
+}
+
+CommandRun watched_run(const std::function<MeasuredRun()>& run) {
+    const NoiseMark before = noise_mark();
+    MeasuredRun measured = run();
+    const Noise noise = noise_between(before, noise_mark());
+    return {std::move(measured.end), measured.usage, noise.steal_share, noise.busy_others_share};
+}
+
+CommandRun run_command(const CommandLine& line) {
+    return watched_run([&] { return run_measured(measured_command(line)); });
+}
+
+}  // namespace steady

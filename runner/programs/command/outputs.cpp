@@ -1,0 +1,174 @@
+// Comparison by bytes; differences are shown by their first place.
+#include "runner/programs/command/outputs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "kernels/base/error.h"
+#include "runner/base/pattern.h"
+#include "runner/base/sha256.h"
+#include "runner/base/text.h"
+#include "runner/programs/command/scratch_folder.h"
+#include "runner/spec/spec_command.h"
+
+namespace steady {
+namespace {
+
+std::string quoted(const std::string& text) {
+    return "\"" + shorten(escape_line(redact(text)), 60) + "\"";
+}
+
+std::string line_at(const std::string& text, std::size_t at) {
+    const std::size_t begin = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;
+    return text.substr(begin, std::min(text.find('\n', at), text.size()) - begin);
+}
+
+std::string first_difference(const std::string& a, const std::string& b) {
+    const auto [in_a, in_b] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+    const auto at = static_cast<std::size_t>(in_a - a.begin());
+    const auto line = 1 + std::count(a.begin(), in_a, '\n');
+    return fmt::format("they differ from line {}: A {}, B {}", line, quoted(line_at(a, at)),
+                       quoted(line_at(b, std::min(at, b.size()))));
+}
+
+OutputCheck equal_bytes(const Gate& gate, const std::string& need, const std::string& a,
+                        const std::string& b) {
+    const bool held = a == b;
+    const std::string bytes = a.size() == b.size()
+                                  ? fmt::format("{} bytes", a.size())
+                                  : fmt::format("{} and {} bytes", a.size(), b.size());
+    return {gate.id, need, held,
+            held ? fmt::format("{}: equal, {}", need, bytes)
+                 : fmt::format("{}: {}; {}", need, bytes, first_difference(a, b))};
+}
+
+OutputCheck check_stdout(const Gate& gate, const std::string& rule, const std::string& a,
+                         const std::string& b) {
+    if (rule == "equal") return equal_bytes(gate, "stdout", a, b);
+    if (rule.starts_with("sha256:")) {
+        const std::string wanted = rule.substr(7), in_a = sha256_hex(a), in_b = sha256_hex(b);
+        const bool held = in_a == wanted && in_b == wanted;
+        return {gate.id, "stdout", held,
+                held ? "stdout: the expected hash"
+                     : fmt::format("stdout: {}'s hash is {}", in_a == wanted ? "B" : "A",
+                                   in_a == wanted ? in_b : in_a)};
+    }
+    const Pattern expression(rule.substr(std::string("matches:").size()));
+    const bool in_a = expression.search(a).has_value(), in_b = expression.search(b).has_value();
+    return {gate.id, "stdout", in_a && in_b,
+            in_a && in_b ? "stdout: both match"
+                         : fmt::format("stdout: {} does not match {}: {}", in_a ? "B's" : "A's",
+                                       quoted(rule.substr(8)), quoted(in_a ? b : a))};
+}
+
+std::string write_file(const std::string& path, const std::string& bytes) {
+    std::ofstream(path, std::ios::binary) << bytes;
+    return path;
+}
+
+OutputCheck check_by_command(const Gate& gate, const ArmOutput& a, const ArmOutput& b,
+                             const RunCheck& run_check) {
+    const ScratchFolder scratch;
+    const CommandRun run = run_check(fill_placeholders(
+        gate.check, {{"out_a", write_file(scratch.file("out_a"), a.run.end.out)},
+                     {"out_b", write_file(scratch.file("out_b"), b.run.end.out)}}));
+    return {gate.id, "check", run.end.ok(),
+            run.end.ok() ? fmt::format("check: {} agrees", quoted(gate.check[0]))
+                         : fmt::format("check: {} says no: {}", quoted(gate.check[0]), run.how())};
+}
+
+}  // namespace
+
+int needed_exit(const Gate& gate) {
+    const auto found = gate.need.find("exit");
+    return found == gate.need.end() ? 0 : std::stoi(found->second.text);
+}
+
+std::vector<OutputCheck> compare_outputs(const Gate& gate, const ArmOutput& a, const ArmOutput& b,
+                                         const RunCheck& run_check) {
+    std::vector<OutputCheck> checks;
+    const int wanted = needed_exit(gate), code = b.run.end.code;
+    checks.push_back(
+        {gate.id, "exit", code == wanted,
+         code == wanted ? fmt::format("exit: {} in both arms", wanted)
+                        : fmt::format("exit: B ended with {}, {} is needed", b.run.how(), wanted)});
+    if (code != wanted) return checks;
+    if (const auto rule = gate.need.find("stdout"); rule != gate.need.end()) {
+        checks.push_back(check_stdout(gate, rule->second.text, a.run.end.out, b.run.end.out));
+    }
+    if (const auto file = gate.need.find("file"); file != gate.need.end()) {
+        const std::string need = "file " + file->second.text;
+        if (a.file_there && b.file_there) {
+            checks.push_back(equal_bytes(gate, need, a.file, b.file));
+        } else {
+            checks.push_back(
+                {gate.id, need, false,
+                 fmt::format("{}: {} did not write it", need, a.file_there ? "B" : "A")});
+        }
+    }
+    if (!gate.check.empty()) checks.push_back(check_by_command(gate, a, b, run_check));
+    return checks;
+}
+
+namespace {
+
+// The number behind "name=" or "name:"; the last one counts.
+std::optional<double> counter_in(const std::string& log, const std::string& name) {
+    std::optional<double> value;
+    for (std::size_t at = log.find(name); at != log.npos; at = log.find(name, at + 1)) {
+        std::size_t from = at + name.size();
+        while (from < log.size() && (log[from] == ' ' || log[from] == '"')) ++from;
+        if (from >= log.size() || (log[from] != '=' && log[from] != ':')) continue;
+        char* end = nullptr;
+        const double number = std::strtod(log.c_str() + from + 1, &end);
+        if (end != log.c_str() + from + 1) value = number;
+    }
+    return value;
+}
+
+Proof counter_proof(const std::string& arm, const std::string& rule, const std::string& text,
+                    const std::string& log) {
+    const std::size_t equals = text.find('=');
+    const std::string name = text.substr(0, equals);
+    const double least = std::stod(text.substr(equals + 1));
+    const auto value = counter_in(log, name);
+    return {arm, rule, text, value && *value >= least,
+            value ? fmt::format("{} is {:g}, at least {:g} is asked for", name, *value, least)
+                  : fmt::format("it prints no {}", name)};
+}
+
+}  // namespace
+
+std::vector<Proof> look_for_proofs(const Spec& spec, const std::string& arm, const std::string& log,
+                                   const std::function<std::string(const std::string&)>& file) {
+    std::vector<Proof> proofs;
+    const auto rules = spec.applied.find(arm);
+    if (rules == spec.applied.end()) return proofs;
+    for (const auto& [rule, text] : rules->second) {
+        const bool in_log = log.find(text) != log.npos;
+        if (rule == "log_has") {
+            proofs.push_back({arm, rule, text, in_log,
+                              fmt::format("what it prints {} {}",
+                                          in_log ? "holds" : "does not hold", quoted(text))});
+        } else if (rule == "log_lacks") {
+            proofs.push_back({arm, rule, text, !in_log,
+                              fmt::format("what it prints {} {}",
+                                          in_log ? "holds" : "does not hold", quoted(text))});
+        } else if (rule == "counter_at_least") {
+            proofs.push_back(counter_proof(arm, rule, text, log));
+        } else {
+            const std::size_t colon = text.find(':');
+            const std::string path = text.substr(0, colon);
+            const std::string wanted = text.substr(text.find_first_not_of(' ', colon + 1));
+            const bool held = file(path).find(wanted) != std::string::npos;
+            proofs.push_back(
+                {arm, rule, text, held,
+                 fmt::format("{} {} {}", path, held ? "holds" : "does not hold", quoted(wanted))});
+        }
+    }
+    return proofs;
+}
+
+}  // namespace steady

@@ -1,0 +1,37 @@
+// Are B's outputs right? What both arms printed and wrote is compared before anything is timed, and
+// the file's proofs that a setting applied are looked up in it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "runner/judge/program_report.h"
+#include "runner/programs/command/command_run.h"
+#include "runner/spec/spec.h"
+
+namespace steady {
+
+// What an arm left behind when it ran for a correctness gate.
+struct ArmOutput {
+    CommandRun run;
+    std::string file;  // content of the gate's need.file
+    bool file_there = false;
+};
+
+// Starts the gate's need.check with {out_a} and {out_b} filled in.
+using RunCheck = std::function<CommandRun(const std::vector<std::string>& argv)>;
+
+// One for each thing that the gate needs.
+std::vector<OutputCheck> compare_outputs(const Gate& gate, const ArmOutput& a, const ArmOutput& b,
+                                         const RunCheck& run_check);
+
+// The exit code that a gate needs of both arms.
+int needed_exit(const Gate& gate);
+
+// Looks each rule of spec.applied up in what the arm printed; file: reads a file of the arm's
+// working directory, "" when there is none.
+std::vector<Proof> look_for_proofs(const Spec& spec, const std::string& arm, const std::string& log,
+                                   const std::function<std::string(const std::string&)>& file);
+
+}  // namespace steady

@@ -1,0 +1,89 @@
+// The adapter says how its program is asked for numbers and where they then stand.
+#include "runner/programs/command/readings.h"
+
+#include <algorithm>
+
+#include "kernels/base/error.h"
+#include "runner/programs/command/scratch_folder.h"
+
+namespace steady {
+namespace {
+
+// "BM_parse/1024": any label's value; "name=BM_parse/1024": that label's.
+RowSelection selection_of(const Gate& gate, const std::string& metric) {
+    RowSelection selection{.metric = metric};
+    const std::size_t equals = gate.select.find('=');
+    if (equals == std::string::npos) {
+        selection.any = gate.select;
+    } else {
+        selection.labels[gate.select.substr(0, equals)] = gate.select.substr(equals + 1);
+    }
+    return selection;
+}
+
+void put(Readings& readings, const Series& series) {
+    readings.values[series.metric] = series.values;
+    readings.units[series.metric] = series.unit;
+}
+
+// What the kernel counted has no labels and passes every selection.
+void take_usage(const std::vector<AdapterRow>& rows, Readings& readings) {
+    for (const AdapterRow& row : rows) {
+        if (!row.labels.empty()) continue;
+        readings.values[row.metric].push_back(row.value);
+        readings.units[row.metric] = row.unit;
+    }
+}
+
+}  // namespace
+
+// The gate's own metric must be there and be one series; the others are taken where they are.
+Readings readings_of(const Gate& gate, const std::vector<AdapterRow>& rows) {
+    Readings readings;
+    take_usage(rows, readings);
+    for (const AdapterRow& row : rows) {
+        if (row.metric == gate.metric || row.labels.empty()) continue;
+        try {
+            put(readings, select_series(rows, selection_of(gate, row.metric)));
+        } catch (const Error&) {
+            readings.values.erase(row.metric);  // several series, none of them asked for
+        }
+    }
+    const bool labelled = std::any_of(rows.begin(), rows.end(), [&](const AdapterRow& row) {
+        return row.metric == gate.metric && !row.labels.empty();
+    });
+    if (labelled || !readings.values.contains(gate.metric))
+        put(readings, select_series(rows, selection_of(gate, gate.metric)));
+    return readings;
+}
+
+AdapterRun run_adapter(const Adapter& adapter, CommandLine line, AdapterOptions options) {
+    if (!line.confinement) return run_with_adapter(adapter, measured_command(line), options);
+    const ScratchFolder results;
+    give_to_confined(results.path());
+    line.confinement->writable.push_back(results.path());
+    options.scratch = results.path();
+    return run_with_adapter(adapter, measured_command(line), options);
+}
+
+ReadRun run_and_read(const Gate& gate, const CommandLine& line) {
+    const Adapter& adapter = *find_adapter(gate.adapter.empty() ? "process" : gate.adapter);
+    AdapterOptions options;
+    options.pattern = gate.pattern;
+    options.metric = gate.metric;
+    std::string error;
+    std::vector<AdapterRow> rows;
+    ReadRun out;
+    out.run = watched_run([&] {
+        AdapterRun read = run_adapter(adapter, line, options);
+        error = std::move(read.error);
+        rows = std::move(read.rows);
+        return std::move(read.run);
+    });
+    if (!out.run.end.ok()) return out;
+    if (!error.empty()) throw Error(error);
+    out.readings = readings_of(gate, rows);
+    return out;
+}
+
+}  // namespace steady

@@ -1,0 +1,60 @@
+// The record of one experiment: everything that is stored about it. Entry, page, export and
+// `decide` work from it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/protocol/session.h"
+#include "runner/judge/analysis.h"
+#include "runner/plan/sample.h"
+#include "runner/spec/spec.h"
+
+namespace steady {
+
+// The machine and the software under test, as flat text: cpu_model, cpus, kernel, memory_bytes,
+// governor, thp, engine_sha256, model_sha256, model_bytes, steady_revision, os …
+using Fingerprint = std::map<std::string, std::string>;
+
+struct Attempt {
+    std::int64_t epoch = 0;
+    std::string worker, host;
+    Fingerprint fingerprint;
+    std::string began, ended;  // ISO 8601, UTC
+    std::string how;           // done, crashed, lease lost, cancelled …; empty while running
+};
+
+// Evidence gathered beside the timed pairs; absent until measured.
+struct Evidence {
+    std::optional<Prior> prior;
+    std::optional<ProgramReport> applied;
+    std::optional<OutputsReport> correctness;
+    std::string correctness_failure;  // compile, crash, oom, timeout: why there is no reply
+    std::optional<protocol::ProfileReply> profile;  // steady-engine only
+};
+
+struct Record {
+    std::string id;  // <spec id>-<8 hex of spec hash>[-<rerun>]
+    std::int64_t job = 0;
+    int rerun = 0;
+    std::string state;  // queued, running, done, failed, cancelled
+    std::string note;   // crash text, cancel reason
+    Spec spec;
+    std::string spec_text;  // canonical JSON
+    std::string question_sha;
+    std::uint64_t seed = 0;
+    std::vector<Pair> pairs;  // official ones, in order of measurement
+    Evidence evidence;
+    std::vector<Attempt> attempts;
+    std::vector<std::string> earlier;  // attempts at the same question: all until the first pair is
+                                       // measured, then those that count (Prior::attempts)
+    std::optional<Analysis> analysis;  // as stored with the verdict
+    std::string submitted_at, decided_at;  // ISO 8601, UTC
+    double seconds = 0;                    // wall time spent measuring
+    std::string journal_path;              // relative to the project root, empty until written
+};
+
+}  // namespace steady

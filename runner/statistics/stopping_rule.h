@@ -1,0 +1,72 @@
+// The stopping rule of one gate, from pair values alone: accept when "effect ≤ theta0" is refuted,
+// reject when "effect ≥ theta0 + delta_w" is; one exact look at the cap with the other half of
+// each error budget. Guards and equivalence use the same evidence with other hypotheses.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "runner/statistics/evidence.h"
+
+namespace steady {
+
+struct RuleParams {
+    double sigma0 = 0.01;   // log ratio; the host's A/A spread
+    double alpha = 0.01;    // false accepts
+    double beta = 0.05;     // false rejects of an effect worth having
+    double theta0 = 0;      // floor, log effect
+    double delta_w = 0.01;  // smallest gain worth having, log effect
+    std::size_t n_max = 50;
+    double cs_alpha = 0.05;
+    bool final_look = true;         // a later attempt at the same question has none
+    double prior_log_e_accept = 0;  // sums over earlier attempts at the same question
+    double prior_log_e_reject = 0;
+    bool estimate = true;  // false skips hl and bounds: simulations need the decision alone
+    Betting betting;
+};
+
+enum class Decision { accept, reject, inconclusive };
+
+// Values at the stopping pair, which is the first where a threshold is reached.
+struct RuleOutcome {
+    Decision decision = Decision::inconclusive;
+    std::string sub;  // regression, no_worthwhile_gain, or empty
+    std::string why;  // early_e, need_more_pairs, cap, final
+    std::size_t n_pairs = 0;
+    double log_e_accept = 0, log_e_reject = 0, log_e_regression = 0;
+    std::optional<double> final_p_accept, final_p_reject;
+    double hl = kUndefined;  // Hodges–Lehmann, log effect
+    Bounds bounds;           // confidence sequence
+};
+
+// d: valid pair values in order; values beyond n_max are not looked at.
+RuleOutcome decide_gain(Values d, const RuleParams& params);
+
+enum class GuardState { open, pass, fail };
+
+struct GuardOutcome {
+    GuardState state = GuardState::open;
+    std::size_t n_pairs = 0;  // where it was settled, else all
+    double log_e_pass = 0, log_e_fail = 0;
+};
+
+// Non-inferiority: pass when "worse by ≥ margin" is refuted at ln(1/alpha_guard) (latched), fail
+// when "effect ≥ −margin" is refuted at ln(2/beta). Whichever comes first stays.
+GuardOutcome decide_guard(Values d, double sigma0, double margin, double alpha_guard, double beta,
+                          const Betting& betting = {});
+
+// "Equal within ± margin": both one-sided hypotheses refuted at ln(1/alpha), each latched.
+struct EquivalenceOutcome {
+    bool shown = false;
+    std::size_t n_pairs = 0;
+    double log_e_above = 0, log_e_below = 0;  // maxima so far
+};
+EquivalenceOutcome decide_equivalent(Values d, double sigma0, double margin, double alpha,
+                                     const Betting& betting = {});
+
+// Smallest effect found with 95 % power within n_max pairs: k·sigma_d/√n_max (log effect).
+double mde95(double sigma_d, double n_max, double k = 5);
+// Pairs needed for an effect at 95 % power: ⌈(k·sigma_d/effect)²⌉.
+double pairs_needed(double sigma_d, double effect, double k = 5);
+
+}  // namespace steady

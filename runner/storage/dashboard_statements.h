@@ -1,0 +1,117 @@
+// The statements of dashboard_queries.cpp, in one place. Parameters only; filters that are absent
+// are empty strings, so that no statement is put together at run time.
+#pragma once
+
+namespace steady::sql {
+
+#define STEADY_ISO(column) \
+    "to_char(" column " at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')"
+
+inline constexpr const char* kPageColumns =
+    "e.exp_id, e.name, e.owner, e.claim, e.model, j.state, v.outcome, v.reason, v.sentence, "
+    "v.metric, coalesce(h.name, p.name), v.prediction, v.effect, v.shown_interval, v.n_pairs, "
+    "e.pairs_max, " STEADY_ISO("e.submitted_at") ", " STEADY_ISO("v.at") ", "
+    "j.note, (select body from steady.journal b where b.job_id = j.job_id and b.kind = 'path') ";
+
+inline constexpr const char* kPageAll = "from steady.experiment e ";
+
+// The same of the newest forty pages before the cursor: a page is nearly always found among them,
+// and the planner need not guess how many rows a word or an owner has.
+inline constexpr const char* kPageNewest =
+    "from (select * from steady.experiment where exp_id < $7 order by exp_id desc limit 40 * $8) "
+    "e ";
+
+inline constexpr const char* kPageJoins =
+    "join steady.job j using (exp_id) "
+    "left join steady.verdict v using (job_id) left join steady.host h on h.host_id = j.host_id "
+    "left join steady.host p on p.host_id = j.pin_host ";
+
+// Which rows of those tables, and in what order.
+inline constexpr const char* kPagePicked =
+    "where ($1 = '' or v.outcome = $1) and ($2 = '' or j.state::text = $2) "
+    "and ($3 = '' or e.owner = $3) and ($4 = '' or v.metric = $4) "
+    "and ($5 = '' or coalesce(h.name, p.name) = $5) "
+    "and ($6 = '' or e.words @@ to_tsquery('simple', $6)) "
+    "and ($9 or e.spec_id not like 'watch-%') "
+    // Said of both tables: the join walks each from there on, not from its newest row.
+    "and e.exp_id < $7 and j.exp_id < $7 order by e.exp_id desc limit $8";
+
+inline constexpr const char* kPageDecided =
+    "where v.at is not null and ($1 = '' or e.words @@ to_tsquery('simple', $1)) "
+    "and e.spec_id not like 'watch-%' order by v.at desc limit $2";
+
+inline constexpr const char* kPageQueue =
+    "select e.name, e.owner, e.claim, j.state, h.name, "
+    "j.worker::text, j.note, j.priority, j.crashes, "
+    // Those of the deciding gate, as the worker told them; pairs of other gates are in the table too.
+    "coalesce((select (body ->> 'pairs')::int from steady.evidence b where b.job_id = j.job_id "
+    "and b.kind = 'progress' order by epoch desc limit 1), 0), "
+    "e.pairs_max, " STEADY_ISO("j.queued_at") ", "
+    "(select " STEADY_ISO("max(a.began)") " from steady.attempt a where a.job_id = j.job_id), "
+    STEADY_ISO("j.lease_until") ", j.need_tags, j.cancel_at is not null, "
+    "(select body from steady.evidence b where b.job_id = j.job_id and b.kind = 'progress' "
+    "order by epoch desc limit 1) "
+    "from steady.job j join steady.experiment e using (exp_id) "
+    "left join steady.host h on h.host_id = j.host_id where j.state in ('queued', 'running') "
+    "order by j.state = 'running' desc, "
+    "j.priority + extract(epoch from clock_timestamp() - j.queued_at) / 1800 desc, j.job_id "
+    "limit $1";
+
+inline constexpr const char* kPageHosts =
+    "select h.host_id, h.name, " STEADY_ISO("h.seen_at") ", "
+    "(select e.name from steady.job j join steady.experiment e using (exp_id) "
+    "where j.state = 'running' and j.host_id = h.host_id), h.tags, h.draining, "
+    "(select a.fingerprint from steady.attempt a where a.host_id = h.host_id "
+    "and a.fingerprint is not null order by a.began desc limit 1) "
+    "from steady.host h order by h.seen_at desc limit 100";
+
+inline constexpr const char* kPageNoise =
+    "select distinct metric, mode from (select metric, mode from steady.aa_value "
+    "where host_id = $1 order by at desc limit 2000) latest order by metric, mode";
+
+inline constexpr const char* kPageNoiseValues =
+    "select d, " STEADY_ISO("at") " from steady.aa_value where host_id = $1 and metric = $2 "
+    "and mode = $3 order by at desc limit 100";
+
+inline constexpr const char* kPageProfiles =
+    "select e.name, " STEADY_ISO("b.at") ", h.name, e.model, b.body, "
+    "(select a.body from steady.evidence a where a.job_id = b.job_id "
+    "and a.kind = 'applied' order by a.epoch desc limit 1) "
+    "from steady.evidence b join steady.job j using (job_id) join steady.experiment e using (exp_id) "
+    "left join steady.host h on h.host_id = j.pin_host "
+    "where b.kind = 'profile' order by b.job_id desc limit 40";
+
+inline constexpr const char* kPageAccepted =
+    "select e.name, k.key, k.value, e.model from steady.verdict v join steady.job j using (job_id) "
+    "join steady.experiment e using (exp_id), "
+    "jsonb_each_text(coalesce(e.spec #> '{arms,B,kernels}', '{}')) k "
+    "where v.outcome = 'accept' order by v.at desc limit 500";
+
+inline constexpr const char* kPageOwners =
+    "select e.owner, count(*), count(*) filter (where v.outcome = 'accept'), "
+    "count(*) filter (where v.outcome = 'reject'), "
+    "count(*) filter (where v.prediction = 'inside'), "
+    "count(*) filter (where v.prediction = 'above'), "
+    "count(*) filter (where v.prediction = 'below') "
+    "from (select exp_id, owner from steady.experiment where spec_id not like 'watch-%' "
+    "order by exp_id desc limit 2000) e "
+    "join steady.job j using (exp_id) left join steady.verdict v using (job_id) "
+    "group by 1 order by 2 desc limit 200";
+
+inline constexpr const char* kPageDepth = "select count(*) from steady.job where state = 'queued'";
+
+inline constexpr const char* kPageEvents =
+    "select j.job_id, j.state, v.outcome, v.reason, "
+    "(select body from steady.evidence b where b.job_id = j.job_id and b.kind = 'progress' "
+    "order by epoch desc limit 1), "
+    "(select count(*) from steady.pair p where p.job_id = j.job_id and p.done_at is not null) "
+    "from steady.experiment e join steady.job j using (exp_id) "
+    "left join steady.verdict v using (job_id) where e.name = $1";
+
+inline constexpr const char* kPagePairEvents =
+    "select gate, pair_no, kind, discarded from steady.pair where job_id = $1 "
+    "and done_at is not null order by done_at, gate, kind, pair_no, try offset $2 limit 2000";
+
+#undef STEADY_ISO
+
+}  // namespace steady::sql

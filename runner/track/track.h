@@ -1,0 +1,68 @@
+// Regression tracking, the pure part: the series of past commits, where its level changed and why,
+// and the text for a pull request or a webhook. A value is the speed of a commit's defaults as a
+// multiple of a frozen reference that ran in the same process, so that drift of the machine
+// cancels.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runner/judge/analysis.h"
+
+namespace steady {
+
+// One measurement of one commit, in the order of the history.
+struct TrackPoint {
+    std::string commit;         // 40 hex digits
+    std::string subject, date;  // of the commit; date as ISO 8601, UTC
+    double ratio = 0;           // t(reference) / t(champion), above zero; higher is faster
+    Interval interval;          // of the ratio
+    int pairs = 0;              // valid pairs behind it
+    double champion_ns = 0, reference_ns = 0;  // median time of a token; raw, for the grey line
+    std::string machine;                       // what must be equal for two points to be comparable
+    std::string experiment;                    // id of the record behind it
+};
+
+// Where a new level begins.
+struct TrackChange {
+    std::size_t index = 0;       // of the first point at the new level
+    std::string commit, before;  // first commit of the new level, last one of the old
+    double shift = 0;            // of the segments' medians, log units; below zero is slower
+    double p = 1;                // rank-sum test between the neighbouring segments
+    // code: only the champion moved · reference: the frozen side moved · machine: host or kernel
+    // changed there
+    std::string cause;
+};
+
+struct TrackJudgement {
+    std::vector<double> level;  // per point: its segment's median ratio
+    double noise = 0;           // scale of a single point, log units; 0 below two points
+    std::vector<TrackChange> changes;
+};
+
+// Change points by the rule of change_points.h on ln(ratio); fewer than eight points have none.
+TrackJudgement judge_track(const std::vector<TrackPoint>& points);
+
+// "https://forge/owner/repo" of a git remote in any of its spellings, without user or password;
+// empty for a folder or what is no address.
+std::string forge_url(const std::string& remote);
+// The forge's page of the commits after `before` up to `after`; empty when forge is.
+std::string compare_url(const std::string& forge, const std::string& before,
+                        const std::string& after);
+
+// One series as the alerts speak of it.
+struct TrackSummary {
+    std::string series, metric, host, forge;
+    std::vector<TrackPoint> points;
+    TrackJudgement judged;
+    std::vector<TrackChange> found;  // those that this run saw first
+};
+
+// For a pull request: one row per series, then what changed. Text of commits is escaped.
+std::string track_markdown(const std::vector<TrackSummary>& all);
+// For a webhook: {"text", "series", "changes": […]}; the text alone is what chat programs show.
+nlohmann::json track_alert(const TrackSummary& one);
+
+}  // namespace steady

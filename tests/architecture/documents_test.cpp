@@ -1,0 +1,73 @@
+// The guides, read: files that they name exist, links lead somewhere, and a block of commands says
+// that it is one, so that tests/documents runs it.
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "tests/support/guides.h"
+
+namespace steady {
+namespace {
+
+namespace fs = std::filesystem;
+const fs::path kHouse = STEADY_SOURCE_DIR;
+
+// "engine/model/forward.cpp"; patterns such as "kernels/<op>/op.h" name no single file, and files
+// "experiments/my-…" are the reader's.
+TEST(Documents, FilesNamedInCodeExist) {
+    const std::regex named(
+        R"re(`((?:kernels|engine|runner|dashboard|tests|experiments|journal|\.ci)/[A-Za-z0-9_./-]+)`)re");
+    int n_named = 0;
+    for (const Guide& guide : read_guides(kHouse)) {
+        for (const std::string& line : guide.lines) {
+            for (std::sregex_iterator it(line.begin(), line.end(), named), end; it != end; ++it) {
+                ++n_named;
+                if ((*it)[1].str().starts_with("experiments/my-")) continue;
+                EXPECT_TRUE(fs::exists(kHouse / (*it)[1].str()))
+                    << guide.path << " names " << (*it)[1];
+            }
+        }
+    }
+    EXPECT_GT(n_named, 100) << "the test read no names: it would never fail";
+}
+
+TEST(Documents, LinksLeadToFiles) {
+    const std::regex link(R"re(\]\(([^)#:\s]+)(?:#[^)]*)?\))re");
+    int n_links = 0;
+    for (const Guide& guide : read_guides(kHouse)) {
+        for (const std::string& line : guide.lines) {
+            for (std::sregex_iterator it(line.begin(), line.end(), link), end; it != end; ++it) {
+                ++n_links;
+                const fs::path target = (kHouse / guide.path).parent_path() / (*it)[1].str();
+                EXPECT_TRUE(fs::exists(target)) << guide.path << " links to " << (*it)[1];
+            }
+        }
+    }
+    EXPECT_GT(n_links, 100) << "the test read no links: it would never fail";
+}
+
+TEST(Documents, CommandsStandInBlocksThatAreRun) {
+    const std::regex command(
+        R"re(^\s*(\$ )?(\./steady|steady|steady-[a-z]+|ctest|cmake|node|git) )re");
+    const std::set<std::string> known = {"",   "sh",   "cpp",  "json", "jsonc", "sql",
+                                         "js", "text", "yaml", "diff", "nginx"};
+    for (const Guide& guide : read_guides(kHouse)) {
+        for (const Block& block : guide.blocks) {
+            const std::string where = guide.path + ":" + std::to_string(block.line);
+            EXPECT_TRUE(known.contains(block.language)) << where << ": ```" << block.language;
+            if (block.language == "sh") {
+                const bool run = block.note.empty();
+                EXPECT_TRUE(run || block.note.starts_with("not run: ")) << where << block.note;
+                EXPECT_TRUE(run || block.note.size() > 20) << where << ": give the reason";
+                continue;
+            }
+            for (const std::string& line : block.lines) {
+                EXPECT_FALSE(std::regex_search(line, command))
+                    << where << ": open the block with ```sh, so that a test runs it: " << line;
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace steady

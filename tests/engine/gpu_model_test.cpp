@@ -1,0 +1,168 @@
+// The joined forward: on the CPU by its references, and on a GPU by every variant, launch and cache
+// type, against the same exact logits and bounds as everything else. Without a GPU those tests are
+// skipped, and say why.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "engine/model/forward.h"
+#include "engine/run/decode.h"
+#include "engine/run/model.h"
+#include "engine/text/sampler.h"
+#include "tests/support/tiny_models.h"
+
+namespace steady {
+namespace {
+
+using Flags = std::map<std::string, std::string>;
+
+ArmOptions with(const PlanRequest& plan, const Flags& flags) {
+    ArmOptions options;
+    options.plan = plan;
+    options.threads.threads = 2;
+    for (const auto& [name, value] : flags) set_engine_flag(options, name, value);
+    return options;
+}
+
+const PlanRequest kJoinedOnCpu{{{"*", "reference"}}, {{"block", "joined"}}};
+const PlanRequest kFloats{{{"products", "cuda_floats"}}, {}};
+
+class Joined : public testing::TestWithParam<std::string> {
+protected:
+    static std::vector<float> copy(std::span<const float> values) {
+        return {values.begin(), values.end()};
+    }
+    void expect_close(const ArmOptions& options, double bound) {
+        Model model(tiny::path(GetParam()));
+        auto arms = model.make_arms({options}, 64);
+        for (const tiny::Prompt& prompt : tiny::prompts(GetParam())) {
+            const std::vector<float> last = copy(feed(*arms[0], prompt.tokens));
+            EXPECT_LE(tiny::rel_l2(last, prompt.exact_last), bound);
+            EXPECT_EQ(greedy_token(last), prompt.greedy[0]);
+            const auto n = static_cast<std::int64_t>(prompt.tokens.size());
+            const auto after = feed(*arms[0], std::span(prompt.greedy).first(15), n);
+            EXPECT_LE(tiny::rel_l2(after, prompt.exact_gen15), bound);
+            EXPECT_EQ(greedy_token(after), prompt.greedy[15]);
+        }
+    }
+    // What the tokens' logits are, one after the other.
+    std::vector<float> all_logits(const ArmOptions& options) {
+        Model model(tiny::path(GetParam()));
+        auto arms = model.make_arms({options}, 64);
+        std::vector<float> all;
+        std::int64_t position = 0;
+        const std::vector<std::int32_t> tokens = tiny::prompts(GetParam())[2].tokens;
+        for (const std::int32_t token : tokens) {
+            const auto logits = forward(*arms[0], token, position++);
+            all.insert(all.end(), logits.begin(), logits.end());
+        }
+        return all;
+    }
+};
+
+TEST_P(Joined, OnTheCpuItIsExact) { expect_close(with(kJoinedOnCpu, {}), tiny::kExact); }
+
+#define SKIP_WITHOUT_GPU() \
+    if (const std::string why = gpu::why_none(); !why.empty()) GTEST_SKIP() << why
+
+TEST_P(Joined, OnAGpuFloatsAreExact) {
+    SKIP_WITHOUT_GPU();
+    expect_close(with(kFloats, {{"device", "cuda"}, {"launch", "stream"}}), tiny::kExact);
+}
+
+TEST_P(Joined, OnAGpuChampionsStayWithinTheirBound) {
+    SKIP_WITHOUT_GPU();
+    expect_close(with({}, {{"device", "cuda"}, {"launch", "stream"}}), tiny::kQuantised);
+}
+
+// With nothing else rounded, a cache of two bytes a value costs what its type does.
+TEST_P(Joined, OnAGpuTheCacheRoundsAsItsTypeDoes) {
+    SKIP_WITHOUT_GPU();
+    for (const auto& [cache, bound] : {std::pair{"f16", 5e-3}, {"bf16", 4e-2}}) {
+        SCOPED_TRACE(cache);
+        expect_close(with(kFloats, {{"device", "cuda"}, {"cache", cache}}), bound);
+    }
+}
+
+TEST_P(Joined, OnAGpuABlockAloneTakesAHeadToo) {
+    SKIP_WITHOUT_GPU();
+    expect_close(with({{{"mla_decode", "cuda_planes"}}, {}}, {{"device", "cuda"}}),
+                 tiny::kQuantised);
+}
+
+TEST_P(Joined, HowLaunchesAreIssuedChangesNoBit) {
+    SKIP_WITHOUT_GPU();
+    const auto stream = all_logits(with({}, {{"device", "cuda"}, {"launch", "stream"}}));
+    for (const char* launch : {"stream", "graph", "dependent"}) {
+        const auto other = all_logits(with({}, {{"device", "cuda"}, {"launch", launch}}));
+        std::size_t n = 0;  // of values that differ; the first is shown
+        for (std::size_t i = 0; i < stream.size(); ++i) {
+            if (other[i] != stream[i] && n++ == 0) {
+                ADD_FAILURE() << launch << " value " << i << ": " << other[i] << ", was "
+                              << stream[i];
+            }
+        }
+        EXPECT_EQ(n, 0U) << launch << " of " << stream.size();
+    }
+}
+
+TEST_P(Joined, OnAGpuGreedyTokensAreTheExactOnes) {
+    SKIP_WITHOUT_GPU();
+    Model model(tiny::path(GetParam()));
+    auto arms = model.make_arms({with({}, {{"device", "cuda"}})}, 64);
+    for (const tiny::Prompt& prompt : tiny::prompts(GetParam())) {
+        std::vector<std::int32_t> made{greedy_token(feed(*arms[0], prompt.tokens))};
+        while (made.size() < prompt.greedy.size()) {
+            const auto position = static_cast<std::int64_t>(prompt.tokens.size() + made.size()) - 1;
+            made.push_back(greedy_token(feed(*arms[0], {&made.back(), 1}, position)));
+        }
+        EXPECT_EQ(made, prompt.greedy);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Joined, testing::ValuesIn(tiny::kModels), [](const auto& model) {
+    std::string name = model.param;
+    for (char& c : name) c = c == '-' ? '_' : c;
+    return name;
+});
+
+std::string error_of(const ArmOptions& options) {
+    Model model(tiny::path("tiny-glm"));
+    try {
+        model.make_arms({options}, 64);
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "";
+}
+
+TEST(Device, WhatIsMissingIsSaid) {
+    const std::string why = gpu::why_none();
+    const std::string error = error_of(with({}, {{"device", "cuda"}}));
+    EXPECT_EQ(error, why);
+    EXPECT_NE(error_of(with({}, {{"device", "cuda:99"}})), "");
+}
+
+TEST(Device, FlagsSayWhatIsAllowed) {
+    for (const auto& [name, value] : {std::pair{"device", "gpu"},
+                                      {"device", "cuda:"},
+                                      {"device", "cuda:x"},
+                                      {"device", "cuda:-1"},
+                                      {"launch", "fast"}}) {
+        EXPECT_THROW(with({}, {{name, value}}), Error) << name << ' ' << value;
+    }
+    EXPECT_EQ(engine_flags(with({}, {{"device", "cuda:0"}})).at("device"), "cuda");
+    EXPECT_EQ(engine_flags(with({}, {})).at("device"), "cpu");
+}
+
+TEST(Device, VariantsOfTheOtherDeviceAreRefused) {
+    const PlanRequest plan{{{"products", "cuda_floats"}}, {{"block", "joined"}}};
+    EXPECT_NE(error_of(with(plan, {})), "");
+    if (!gpu::why_none().empty()) return;
+    const std::string apart = error_of(with({{}, {{"block", "apart"}}}, {{"device", "cuda"}}));
+    EXPECT_NE(apart.find("no GPU variants"), std::string::npos) << apart;
+    EXPECT_NE(error_of(with({{{"*", "reference"}}, {}}, {{"device", "cuda"}})), "");
+}
+
+}  // namespace
+}  // namespace steady

@@ -1,0 +1,122 @@
+// What a team relies on when nobody watches, through the real program: entries that could not be
+// written, a schema that changes by hand alone, who did what.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/steady_cli.h"
+
+namespace steady {
+namespace {
+
+using ::testing::HasSubstr;
+namespace fs = std::filesystem;
+
+class Service : public ::testing::Test {
+protected:
+    nlohmann::json run(std::vector<std::string> words, int code = 0) {
+        words.push_back("--json");
+        const CliResult result = cli.run(words);
+        EXPECT_EQ(result.code, code) << words[0] << ": " << result.out << result.err;
+        return result.json();
+    }
+    void sql(const std::string& statement) {
+        const CliResult result =
+            cli.run({"db", "psql", "--", "-v", "ON_ERROR_STOP=1", "-c", statement});
+        ASSERT_EQ(result.code, 0) << result.err;
+    }
+
+    SteadyCli cli;
+};
+
+// A file where the folder should be: even root cannot write there.
+TEST_F(Service, AnUnwritableJournalCostsNoVerdictAndNoWorker) {
+    for (const char* id : {"first", "second"}) {
+        run({"submit", cli.experiment(id, small_experiment())});
+    }
+    fs::remove_all(cli.root() / "journal");
+    std::ofstream(cli.root() / "journal") << "in the way";
+    const CliResult worked = cli.run({"worker", "--once"});
+    EXPECT_EQ(worked.code, 0) << worked.err;
+    EXPECT_THAT(worked.err, HasSubstr("steady journal --write"));
+    for (const char* id : {"first", "second"}) {
+        EXPECT_EQ(run({"show", id}).at("state"), "done") << id;
+    }
+    fs::remove(cli.root() / "journal");
+    fs::create_directories(cli.root() / "journal");
+
+    const nlohmann::json checked = run({"journal", "--check"}, 1);
+    EXPECT_EQ(checked.at("missing").size(), 2U);
+    EXPECT_EQ(run({"journal", "--write"}).at("written").size(), 2U);
+    const nlohmann::json again = run({"journal", "--check"});
+    EXPECT_EQ(again.at("checked"), 2);
+    EXPECT_TRUE(again.at("missing").empty());
+    EXPECT_TRUE(run({"journal", "--write"}).at("written").empty());
+
+    // A worker that died between verdict and entry; the next one on this host makes up for it.
+    sql("delete from steady.journal where kind = 'path'");
+    fs::remove_all(cli.root() / "journal");
+    fs::create_directories(cli.root() / "journal");
+    EXPECT_THAT(cli.run({"worker", "--once"}).err, HasSubstr("which an earlier worker had left"));
+    EXPECT_EQ(run({"journal", "--check"}).at("checked"), 2);
+
+    // Every verdict here was computed by the owner's side too, before anybody asked.
+    EXPECT_EQ(run({"decide", "--unchecked"}).at("checked"), 0);
+    EXPECT_EQ(run({"show", "first"}).at("checked"), true);
+}
+
+TEST_F(Service, AForgedVerdictIsRefuted) {
+    const std::string id = run({"run", cli.experiment("honest", small_experiment())}).at("id");
+    sql("delete from steady.verdict_check");
+    EXPECT_THAT(cli.run({"show", id}).out, HasSubstr("unchecked"));
+    EXPECT_EQ(run({"decide", "--unchecked"}).at("refuted").size(), 0U);
+    sql("delete from steady.verdict_check; update steady.verdict set outcome = case outcome when "
+        "'reject' then 'accept' else 'reject' end, reason = null");
+    const nlohmann::json refuted = run({"decide", "--unchecked"}, 1).at("refuted");
+    ASSERT_EQ(refuted.size(), 1U);
+    EXPECT_EQ(refuted[0].at("id"), id);
+    EXPECT_EQ(run({"show", id}).at("state"), "failed");
+    run({"requeue", id});
+    EXPECT_EQ(cli.run({"worker", "--once"}).code, 0);
+    EXPECT_EQ(run({"show", id}).at("state"), "done") << "its samples are still there";
+
+    std::string said;
+    for (const auto& entry : run({"audit-log", id}).at("entries")) {
+        said = entry.at("what").get<std::string>() + "; " + said;
+        EXPECT_THAT(entry.at("actor").get<std::string>(), HasSubstr("cli "));
+    }
+    EXPECT_EQ(said, "submitted; verdict refuted; requeued; ");
+}
+
+TEST_F(Service, ASharedSchemaChangesByHandAfterADump) {
+    run({"submit", cli.experiment("kept", small_experiment())});
+    sql("create database team");
+    std::string url = run({"db", "url"}).at("url");
+    const std::string here = url;
+    url.replace(url.find("///") + 3, url.find('?') - url.find("///") - 3, "team");
+    const CliResult refused = cli.run({"queue", "--db", url});
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_THAT(refused.err, HasSubstr("`steady db migrate` makes it"));
+    EXPECT_EQ(run({"db", "migrate", "--db", url}).at("dump"), "") << "there was nothing to lose";
+    EXPECT_TRUE(run({"queue", "--db", url}).at("jobs").empty());
+
+    sql("delete from steady.migration where name = '0080_service.sql'");
+    const CliResult behind = cli.run({"queue", "--db", here});
+    EXPECT_EQ(behind.code, 2);
+    EXPECT_THAT(behind.err, HasSubstr("0080_service.sql"));
+    EXPECT_NE(cli.run({"db", "migrate", "--db", here}).code, 0) << "its tables are there already";
+    const fs::path backups = cli.state() / "backups";
+    ASSERT_EQ(std::distance(fs::directory_iterator(backups), {}), 1);
+    const fs::path dump = fs::directory_iterator(backups)->path();
+    EXPECT_GT(fs::file_size(dump), 10000U);
+    std::ifstream file(dump, std::ios::binary);
+    std::string magic(5, ' ');
+    file.read(magic.data(), 5);
+    EXPECT_EQ(magic, "PGDMP");
+}
+
+}  // namespace
+}  // namespace steady

@@ -1,0 +1,262 @@
+// From two commands to a verdict, through the real `steady` and a program made here, whose true
+// difference is known. Whatever an arm does, it ends as documented and nothing stays behind.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "runner/platform/files.h"
+#include "tests/support/burn_program.h"
+#include "tests/support/steady_cli.h"
+
+namespace steady {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Processes whose program lies below this folder.
+int running_below(const fs::path& folder) {
+    int n = 0;
+    for (const auto& entry : fs::directory_iterator("/proc")) {
+        std::error_code error;
+        const fs::path program = fs::read_symlink(entry.path() / "exe", error);
+        if (!error && program.string().starts_with(folder.string() + "/")) ++n;
+    }
+    return n;
+}
+
+class Outside : public ::testing::Test {
+protected:
+    SteadyCli cli;
+
+    void SetUp() override { compile("burn", burn_source()); }
+    void TearDown() override { EXPECT_EQ(running_below(cli.root()), 0) << "something still runs"; }
+
+    void write(const std::string& name, const std::string& text) const {
+        fs::create_directories((cli.root() / name).parent_path());
+        std::ofstream(cli.root() / name) << text;
+    }
+    void compile(const std::string& name, const std::string& source) const {
+        write(name + ".c", source);
+        const std::string path = (cli.root() / name).string();
+        ASSERT_EQ(std::system(("cc -O1 -o " + path + " " + path + ".c").c_str()), 0);
+    }
+    // CPU time in user mode: what a busy neighbour disturbs least.
+    CliResult ab(const std::string& a, const std::string& b, std::vector<std::string> more = {}) {
+        std::vector<std::string> words = {"ab", a, b, "--json", "--metric", kMetric};
+        words.insert(words.end(), more.begin(), more.end());
+        return cli.run(words);
+    }
+    std::string entry_of(const nlohmann::json& shown) const {
+        return read_file((cli.root() / shown.at("journal").get<std::string>()).string());
+    }
+
+    static constexpr const char* kMetric = "user_seconds";
+};
+
+TEST_F(Outside, AFasterCommandIsAcceptedAndWrittenDown) {
+    const CliResult done = ab("./burn 1000", "./burn 950", {"--worth", "2%"});
+    ASSERT_EQ(done.code, 0) << done.out << done.err;
+    const nlohmann::json shown = done.json();
+    EXPECT_EQ(shown.at("verdict"), "accept");
+    EXPECT_GT(shown.at("effect").get<double>(), 0.01);
+    EXPECT_TRUE(shown.at("sentence")
+                    .get<std::string>()
+                    .starts_with("`./burn 950` is faster than `./burn 1000`: "))
+        << shown.at("sentence");
+
+    const std::string entry = entry_of(shown);
+    EXPECT_NE(entry.find("`./burn 950`"), std::string::npos);
+    EXPECT_NE(entry.find("peak_memory_bytes"), std::string::npos) << "all that was measured";
+    for (const char* of_the_engine : {"token", "champion", "the model", "kernel_", "variant"})
+        EXPECT_EQ(entry.find(of_the_engine), std::string::npos) << of_the_engine;
+
+    // The file that it ran can be run again, and is another run of the same question.
+    const std::string file = shown.at("file");
+    EXPECT_EQ(cli.run({"validate", file}).code, 0);
+    const CliResult again = cli.run({"run", file, "--json"});
+    EXPECT_EQ(again.json().at("experiment"), shown.at("experiment"));
+    EXPECT_EQ(again.json().at("rerun"), 1);
+    EXPECT_EQ(cli.run({"decide", "--all"}).code, 0);
+    EXPECT_EQ(cli.run({"journal", "--check"}).code, 0);
+    EXPECT_EQ(cli.run({"report", "last", "--exit-code"}).code, again.code);
+}
+
+TEST_F(Outside, TheSlowerOfTheTwoIsRejected) {
+    const CliResult done = ab("./burn 950", "./burn 1000", {"--worth", "2%"});
+    EXPECT_EQ(done.code, 10) << done.out << done.err;
+    EXPECT_EQ(done.json().at("verdict"), "reject");
+    EXPECT_LT(done.json().at("effect").get<double>(), 0);
+}
+
+TEST_F(Outside, AnotherOutputIsRejectedBeforeAnyTiming) {
+    const nlohmann::json shown = ab("./burn 1000", "./burn 10 other").json();
+    EXPECT_EQ(shown.at("verdict"), "reject");
+    EXPECT_EQ(shown.at("reason"), "wrong_output");
+    EXPECT_EQ(shown.at("pairs"), 0);
+    EXPECT_NE(shown.at("sentence").get<std::string>().find("line 1"), std::string::npos)
+        << shown.at("sentence");
+}
+
+TEST_F(Outside, ACandidateThatCannotAnswerIsRejected) {
+    for (const auto& [mode, word] : {std::pair("crash", "signal"), std::pair("hang", "timeout"),
+                                     std::pair("flood", "output_cap"), std::pair("fail", "exit")}) {
+        const CliResult done =
+            ab("./burn 10", std::string("./burn 10 ") + mode, {"--timeout", "2"});
+        EXPECT_EQ(done.code, 10) << mode << done.out << done.err;
+        EXPECT_EQ(done.json().at("reason"), "wrong_output") << mode;
+        EXPECT_NE(done.json().at("sentence").get<std::string>().find(word), std::string::npos)
+            << done.json().at("sentence");
+        EXPECT_EQ(running_below(cli.root()), 0) << mode;
+    }
+}
+
+TEST_F(Outside, ABaselineThatCannotAnswerMakesTheRunInvalid) {
+    const CliResult done = ab("./burn 10 fail", "./burn 10");
+    EXPECT_EQ(done.code, 12) << done.out << done.err;
+    EXPECT_EQ(done.json().at("reason"), "baseline_failed");
+    EXPECT_NE(done.json().at("sentence").get<std::string>().find("no input"), std::string::npos);
+}
+
+int from_environment(const char* name, int otherwise) {
+    const char* text = std::getenv(name);
+    return text == nullptr ? otherwise : std::atoi(text);
+}
+
+// Never green when nothing is known: equal commands, again and again. The long form runs twenty.
+TEST_F(Outside, EqualCommandsAreNotAccepted) {
+    for (int i = 0; i < from_environment("STEADY_EQUAL_RUNS", 1); ++i) {
+        const CliResult done =
+            ab("./burn 300", "./burn 300", {"--pairs", "20", "--seed", std::to_string(i)});
+        EXPECT_NE(done.code, 0) << done.out << done.err;
+        EXPECT_NE(done.json().at("verdict"), "accept") << i;
+    }
+}
+
+// A planted share, both ways round. The long form plants 1, 3 and 5 %, with the worth to match.
+TEST_F(Outside, APlantedShareIsFoundBothWaysRound) {
+    const int percent = from_environment("STEADY_PLANTED_PERCENT", 8);
+    const std::string slow = "./burn 2000", fast = fmt::format("./burn {}", 2000 - 20 * percent);
+    const std::vector<std::string> more = {"--worth", fmt::format("{:.1f}%", 0.5 * percent),
+                                           "--pairs", "400"};
+    EXPECT_EQ(ab(slow, fast, more).json().at("verdict"), "accept") << percent;
+    EXPECT_EQ(ab(fast, slow, more).json().at("verdict"), "reject") << percent;
+}
+
+TEST_F(Outside, BadWordsAreRefusedBeforeAnythingRuns) {
+    for (const auto& [words, hint] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+             {{"ab", "./burn 1"}, "usage: steady ab"},
+             {{"ab", "./burn 1 | wc", "./burn 2"}, "only a shell understands"},
+             {{"ab", "./burn 'x", "./burn 2"}, "never closed"},
+             {{"ab", "./no-such 1", "./burn 2"}, "there is no program"},
+             {{"ab", "./burn 1", "./burn 2", "--adapter", "llama"}, "llama-bench"},
+             {{"ab", "--rev", "main", "./burn 1"}, "needed 2"},
+             {{"ab", "./burn 1", "./burn 2", "--metric", "frobs"}, "direction"}}) {
+        const CliResult done = cli.run(words);
+        EXPECT_EQ(done.code, 2) << words[1];
+        EXPECT_NE(done.err.find(hint), std::string::npos) << done.err;
+    }
+    EXPECT_EQ(cli.run({"queue", "--json"}).json().at("jobs").size(), 0U);
+}
+
+// The seam's promise: what cannot be run is refused where it is asked, not in a worker.
+TEST_F(Outside, WhatCannotRunIsRefusedAtOnce) {
+    const nlohmann::json gate = {
+        {"id", "speed"}, {"level", "model"}, {"role", "decides"}, {"metric", "wall_seconds"}};
+    const nlohmann::json same = {{"id", "same"},
+                                 {"level", "correctness"},
+                                 {"role", "guard"},
+                                 {"need", {{"stdout", "equal"}}}};
+    nlohmann::json spec = small_experiment();
+    for (const char* key : {"gates", "schedule", "arms", "subject"}) spec.erase(key);
+    spec["hypothesis"].erase("predict");
+    spec["subject"] = {{"program", "outside"}, {"name", "burn"}};
+    spec["arms"] = {{"A", {{"run", {"./burn", "20"}}}}, {"B", {{"run", {"./burn", "10"}}}}};
+    spec["expect_diff"] = {"run"};
+    spec["gates"] = {same, gate};
+    const std::string file = cli.experiment("outside-plain", spec);
+    EXPECT_EQ(cli.run({"validate", file}).code, 0) << cli.run({"validate", file}).out;
+    nlohmann::json writes = spec;
+    writes["gates"][0]["need"] = {{"file", "made.txt"}};
+    const CliResult queued = cli.run({"submit", cli.experiment("outside-file", writes)});
+    EXPECT_EQ(queued.code, 2) << queued.out;
+    EXPECT_NE(queued.err.find("/gates/0/need/file"), std::string::npos) << queued.err;
+
+    nlohmann::json controlled = spec;
+    controlled["arms"]["B0"] = {{"run", {"./burn", "15"}}, {"role", "layout_control"}};
+    nlohmann::json duet = spec;
+    duet["schedule"] = {{"mode", "duet"}};
+    for (const auto& [id, one] :
+         {std::pair("outside-b0", controlled), std::pair("outside-duet", duet)}) {
+        const std::string refused = cli.experiment(id, one);
+        EXPECT_EQ(cli.run({"validate", refused}).code, 2) << id;
+        EXPECT_EQ(cli.run({"run", refused}).code, 2) << id;
+    }
+    EXPECT_EQ(cli.run({"queue", "--json"}).json().at("jobs").size(), 0U);
+}
+
+// Proofs, a file that both write, a command that compares, cells of a matrix, several runs a turn.
+TEST_F(Outside, EveryPartOfTheFileIsHeld) {
+    write("make.sh", "echo \"level: $1\"\necho same > made.txt\necho \"cell $2\"\n");
+    nlohmann::json spec = small_experiment();
+    for (const char* key : {"gates", "schedule", "arms", "subject"}) spec.erase(key);
+    spec["hypothesis"].erase("predict");
+    spec["subject"] = {{"program", "outside"}, {"name", "make"}};
+    spec["arms"] = {{"A", {{"run", {"sh", "make.sh", "3", "{size}"}}}},
+                    {"B", {{"run", {"sh", "make.sh", "4", "{size}"}}, {"env", {{"MODE", "b"}}}}}};
+    spec["expect_diff"] = {"env.MODE", "run"};
+    spec["applied"] = {{"B", {{"log_has", "level: 4"}, {"file_has", "made.txt: same"}}},
+                       {"A", {{"log_lacks", "level: 4"}, {"counter_at_least", "level=3"}}}};
+    spec["matrix"] = {{"size", {1, 2}}};
+    spec["gates"] = {{{"id", "same"},
+                      {"level", "correctness"},
+                      {"role", "guard"},
+                      {"at", {{"size", 1}}},
+                      {"need",
+                       {{"exit", 0},
+                        {"stdout", "matches:cell 1"},
+                        {"file", "made.txt"},
+                        {"check", {"cmp", "-n", "7", "{out_a}", "{out_b}"}}}}},
+                     {{"id", "one"},
+                      {"level", "model"},
+                      {"role", "decides"},
+                      {"at", {{"size", 1}}},
+                      {"metric", "peak_memory_bytes"},
+                      {"goal", "equivalent"},
+                      {"margin", "50%"}},
+                     {{"id", "two"},
+                      {"level", "model"},
+                      {"role", "guard"},
+                      {"at", {{"size", 2}}},
+                      {"metric", "peak_memory_bytes"},
+                      {"margin", "50%"}}};
+    spec["schedule"] = {
+        {"pairs", {{"max", 40}}}, {"aa_pairs", 2}, {"inner", 2}, {"warmup_runs", 0}};
+    const CliResult done = cli.run({"run", cli.experiment("outside-parts", spec), "--json"});
+    const nlohmann::json shown = done.json();
+    EXPECT_EQ(shown.at("verdict"), "accept") << done.out << done.err;
+    for (const nlohmann::json& gate : shown.at("gates")) {
+        EXPECT_EQ(gate.at("outcome"), "pass") << gate;
+        EXPECT_EQ(gate.at("effect").is_number(), gate.at("id") != "same") << gate;
+    }
+    // Each proof must be able to fail.
+    spec["applied"]["B"]["log_has"] = "level: 5";
+    const CliResult unproved = cli.run({"run", cli.experiment("outside-unproved", spec), "--json"});
+    EXPECT_EQ(unproved.code, 12);
+    EXPECT_EQ(unproved.json().at("reason"), "applied_evidence_missing");
+    EXPECT_EQ(unproved.json().at("pairs"), 0);
+}
+
+// A job without a verdict is as undecided as one that says so.
+TEST_F(Outside, AReportWithoutAVerdictIsNotGreen) {
+    const std::string file = cli.experiment("waiting", small_experiment());
+    ASSERT_EQ(cli.run({"submit", file}).code, 0);
+    EXPECT_EQ(cli.run({"report", "waiting"}).code, 0);
+    EXPECT_EQ(cli.run({"report", "waiting", "--exit-code"}).code, 11);
+}
+
+}  // namespace
+}  // namespace steady

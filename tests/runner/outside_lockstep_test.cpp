@@ -1,0 +1,85 @@
+// Two processes in lockstep through the real `steady`: planted differences are found, wrong
+// programs end as documented, and nothing stays behind.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "runner/platform/files.h"
+#include "tests/support/steady_cli.h"
+
+namespace steady {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+const std::string kProgram = std::string(STEADY_BIN_DIR) + "/steady-lockstep-program";
+
+int running() {
+    int n = 0;
+    for (const auto& entry : fs::directory_iterator("/proc")) {
+        std::error_code error;
+        if (fs::read_symlink(entry.path() / "exe", error) == kProgram) ++n;
+    }
+    return n;
+}
+
+class OutsideLockstep : public ::testing::Test {
+protected:
+    SteadyCli cli;
+    void TearDown() override { EXPECT_EQ(running(), 0) << "something still runs"; }
+    CliResult ab(const std::string& a, const std::string& b, std::vector<std::string> more = {}) {
+        std::vector<std::string> words = {"ab", "--lockstep", kProgram + " " + a,
+                                          kProgram + " " + b, "--json"};
+        words.insert(words.end(), more.begin(), more.end());
+        return cli.run(words);
+    }
+};
+
+TEST_F(OutsideLockstep, FivePercentAreFoundAndWrittenDown) {
+    const CliResult done = ab("1000000", "950000");
+    ASSERT_EQ(done.code, 0) << done.out << done.err;
+    const nlohmann::json shown = done.json();
+    EXPECT_EQ(shown.at("verdict"), "accept");
+    EXPECT_GT(shown.at("effect").get<double>(), 0.01);
+    EXPECT_LT(shown.at("effect").get<double>(), 0.15);
+    const std::string entry = read_file((cli.root() / shown.at("journal")).string());
+    EXPECT_THAT(entry, HasSubstr("Mode: lockstep. Two processes for each pair, both alive"));
+    EXPECT_THAT(entry, HasSubstr("20 turns, after 1 that are left out"));
+    EXPECT_THAT(entry, HasSubstr("one random bit per block"));
+    EXPECT_THAT(entry, HasSubstr("A first in "));
+    EXPECT_EQ(cli.run({"decide", "--all"}).code, 0);
+
+    EXPECT_EQ(ab("950000", "1000000").code, 10);
+}
+
+TEST_F(OutsideLockstep, WhatTheProgramReportsDecides) {
+    const CliResult done =
+        ab("20000", "19000", {"--adapter", "lines", "--metric", "steps", "--direction", "lower"});
+    ASSERT_EQ(done.code, 0) << done.out << done.err;
+    EXPECT_NEAR(done.json().at("effect").get<double>(), 1 / 0.95 - 1, 1e-9);
+}
+
+TEST_F(OutsideLockstep, ThePlanAndTheFileSayIt) {
+    const CliResult done = ab("20000", "20000 ", {"--pairs", "10", "--inner", "4"});
+    const std::string file = done.json().at("file");
+    EXPECT_EQ(cli.run({"validate", file}).code, 0);
+    EXPECT_THAT(cli.run({"plan", file}).out, HasSubstr("4 turns of each arm, one coin each"));
+}
+
+TEST_F(OutsideLockstep, WrongProgramsEndAsDocumented) {
+    const CliResult wrong_b = ab("20000", "20000 chatter");
+    EXPECT_EQ(wrong_b.json().at("verdict"), "reject") << wrong_b.out << wrong_b.err;
+    EXPECT_THAT(wrong_b.out, HasSubstr("parsing file 1"));
+    const CliResult wrong_a = ab("20000 crash", "20000");
+    EXPECT_EQ(wrong_a.json().at("reason"), "baseline_failed") << wrong_a.out << wrong_a.err;
+    const CliResult hanging = ab("20000", "20000 hang", {"--timeout", "1"});
+    EXPECT_EQ(hanging.json().at("verdict"), "reject") << hanging.out << hanging.err;
+    EXPECT_THAT(hanging.out, HasSubstr("timeout"));
+    EXPECT_THAT(ab("1", "2", {"--budget", "5"}).err, HasSubstr("--pairs"));
+    EXPECT_THAT(ab("1", "2", {"--metric", "peak_memory_bytes"}).err, HasSubstr("wall_seconds"));
+}
+
+}  // namespace
+}  // namespace steady

@@ -1,0 +1,36 @@
+// A tiny C program that burns CPU in proportion to what it is told, and misbehaves on demand: the
+// fixture of every test that judges a program which is no part of this project.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+
+namespace steady {
+
+// usage: burn UNITS [crash|hang|flood|fail|other|slow-fork]
+// `units` is what one unit costs; a revision that multiplies it is slower by as much.
+inline std::string burn_source(int units_per_mille = 1000, const std::string& says = "done") {
+    return fmt::format(R"(#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(int argc, char** argv) {{
+    const char* mode = argc > 2 ? argv[2] : "";
+    if (!strcmp(mode, "crash")) abort();
+    if (!strcmp(mode, "fail")) {{ fputs("no input\n", stderr); return 3; }}
+    if (!strcmp(mode, "hang")) {{ if (fork() == 0) setsid(); for (;;) pause(); }}
+    if (!strcmp(mode, "flood")) for (;;) puts("flood flood flood flood flood flood flood flood");
+    const long units = argc > 1 ? atol(argv[1]) : 1000;
+    volatile unsigned long sum = 0;
+    for (long i = 0; i < units * {0} * 12L; ++i) sum += (unsigned long)i;
+    puts(!strcmp(mode, "other") ? "something else" : "{1}");
+    printf("units: %ld\n", units > 0 ? 1L : 0L);
+    return 0;
+}}
+)",
+                       units_per_mille, says);
+}
+
+}  // namespace steady
