@@ -9,7 +9,7 @@
 namespace steady {
 namespace {
 
-constexpr std::align_val_t kAlignment{256};
+constexpr std::align_val_t kDeviceAlignment{256};
 
 }  // namespace
 
@@ -20,7 +20,7 @@ DeviceMemory::DeviceMemory(bool on_gpu, std::int64_t bytes) : on_gpu_(on_gpu), b
         return;
     }
     const auto size = static_cast<std::size_t>(bytes);
-    data_ = static_cast<std::byte*>(::operator new(size, kAlignment));
+    data_ = static_cast<std::byte*>(::operator new(size, kDeviceAlignment));
     std::memset(data_, 0, size);
 }
 
@@ -28,7 +28,7 @@ DeviceMemory::~DeviceMemory() {
     if (on_gpu_) {
         gpu::release(data_);
     } else {
-        ::operator delete(data_, kAlignment);
+        ::operator delete(data_, kDeviceAlignment);
     }
 }
 

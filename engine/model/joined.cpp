@@ -55,7 +55,7 @@ void products(Arm& arm, const From& from, std::initializer_list<To> to,
     launch<Products>(arm, args);
 }
 
-void attention(Arm& arm, const Block& b, std::int64_t index, std::int64_t position) {
+void attend(Arm& arm, const Block& b, std::int64_t index, std::int64_t position) {
     Joined& j = *arm.joined;
     const Config& c = arm.config;
     products(arm, {.x = j.x, .norm = b.attn_norm},
@@ -134,7 +134,7 @@ void run_pass(Arm& arm, std::int64_t position, bool want_logits) {
         {{w.token_embd.type, w.token_embd.rows, w.token_embd.cols}, w.token_embd.data, j.now, j.x});
     note(arm, "inp_embd", -1, j.x, arm.config.dim);
     for (std::int64_t i = 0; i < arm.config.n_blocks; ++i) {
-        attention(arm, w.blocks[static_cast<std::size_t>(i)], i, position);
+        attend(arm, w.blocks[static_cast<std::size_t>(i)], i, position);
         feed_forward(arm, i);
     }
     if (!want_logits) return;
@@ -274,7 +274,7 @@ void embed_joined(Arm& arm, std::int32_t token, std::int64_t position) {
 
 void run_block_joined(Arm& arm, std::int64_t index) {
     const Block& b = arm.weights.blocks[static_cast<std::size_t>(index)];
-    attention(arm, b, index, arm.joined_position);
+    attend(arm, b, index, arm.joined_position);
     run_feed_forward_joined(arm, index);
 }
 
