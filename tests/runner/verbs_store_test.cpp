@@ -75,7 +75,7 @@ TEST_F(StoreVerbs, TokensAreShownOnceAndEnd) {
     EXPECT_EQ(here.run({"token", "create", "ci"}).code, 2) << "the name is taken";
     const CliResult wrong = here.run({"token", "create", "other", "--scopes", "read,write"});
     EXPECT_EQ(wrong.code, 2);
-    EXPECT_THAT(wrong.err, HasSubstr("allowed read, submit, cancel, admin"));
+    EXPECT_THAT(wrong.err, HasSubstr("allowed read, submit, cancel, commands, admin"));
     const CliResult listed = here.run({"token", "list"});
     EXPECT_THAT(listed.out, HasSubstr("read,submit"));
     EXPECT_THAT(listed.out, ::testing::Not(HasSubstr(token)));
