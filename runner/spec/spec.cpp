@@ -54,6 +54,15 @@ void add_differences(const Map& a, const Map& b, const std::string& prefix,
     }
 }
 
+// "<word>" or "<word: …>", but no markup.
+bool is_bracketed(std::string_view text) {
+    if (text.size() < 3 || text.front() != '<' || text.back() != '>') return false;
+    const std::string_view inner = text.substr(1, text.size() - 2);
+    const std::string_view word = inner.substr(0, inner.find(':'));
+    return inner.find_first_of("<>") == std::string_view::npos &&
+           std::all_of(word.begin(), word.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+}
+
 // "<claim: …>" as `steady init` writes it today, and the sentences that it wrote before.
 bool is_placeholder(const JsonValue& value) {
     static constexpr std::array<std::string_view, 3> kBefore = {
@@ -62,8 +71,7 @@ bool is_placeholder(const JsonValue& value) {
         "what would have to change before a rejected idea deserves another try"};
     const std::string& text = value.text;
     if (value.kind != JsonValue::Kind::string) return false;
-    return (text.starts_with('<') && text.ends_with('>')) ||
-           std::find(kBefore.begin(), kBefore.end(), text) != kBefore.end();
+    return is_bracketed(text) || std::find(kBefore.begin(), kBefore.end(), text) != kBefore.end();
 }
 
 // Only where people write sentences: a command's argument may well read "<eos>".

@@ -84,7 +84,8 @@ TEST_F(Service, AForgedVerdictIsRefuted) {
     EXPECT_EQ(run({"show", id}).at("state"), "done") << "its samples are still there";
 
     std::string said;
-    for (const auto& entry : run({"audit-log", id}).at("entries")) {
+    const nlohmann::json log = run({"audit-log", id});
+    for (const auto& entry : log.at("entries")) {
         said = entry.at("what").get<std::string>() + "; " + said;
         EXPECT_THAT(entry.at("actor").get<std::string>(), HasSubstr("cli "));
     }

@@ -106,8 +106,8 @@ TEST_F(OutsideWorker, RefusesWhatTheRegistrationDoesNotAllow) {
         submit("other-command", question(slow, fast, {"/bin/sh", "-c", "x"}));
     const std::string branch = submit("other-branch", question(slow, unknown, {"./burn", "5"}));
     Json changed = question(slow, fast, {"./burn", "5"});
-    changed["arms"]["B"]["env"] = {{"LD_PRELOAD", "/tmp/x.so"}};
-    changed["expect_diff"] = {"env.LD_PRELOAD", "rev"};
+    changed["arms"]["B"]["env"] = {{"PARSER_MODE", "fast"}};
+    changed["expect_diff"] = {"env.PARSER_MODE", "rev"};
     const std::string variable = submit("other-variable", changed);
     EXPECT_EQ(cli.run({"worker", "--once"}).code, 0);
     EXPECT_THAT(cli.run({"watch", command}).err, HasSubstr("matches no registered one"));

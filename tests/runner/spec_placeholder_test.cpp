@@ -35,6 +35,8 @@ TEST(SpecPlaceholder, IsRefusedWhereSentencesStand) {
               Pointers{"/hypothesis/claim"})
         << "the template's own words before placeholders had brackets";
     EXPECT_EQ(pointers(with("claim", "A token <eos> costs less")), Pointers{});
+    EXPECT_EQ(pointers(with("owner", "<svg onload=alert(1)>")), Pointers{})
+        << "text like any other";
 }
 
 TEST(SpecPlaceholder, StoredSpecificationsAreReadAsTheyAre) {
