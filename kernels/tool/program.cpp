@@ -16,6 +16,7 @@
 #include <iterator>
 
 #include "kernels/base/error.h"
+#include "kernels/base/self_path.h"
 #include "kernels/cases/case.h"
 
 extern char** environ;
@@ -56,10 +57,7 @@ std::string read_all(int fd) {
 }  // namespace
 
 std::string program_path() {
-    std::array<char, 4096> path{};
-    const ssize_t n = readlink("/proc/self/exe", path.data(), path.size());
-    if (n <= 0) throw Error{"cannot tell this program's path: /proc/self/exe", kExitInternal};
-    return {path.data(), static_cast<std::size_t>(n)};
+    return self_path();
 }
 
 std::string program_hash() {

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "kernels/base/error.h"
+#include "kernels/base/self_path.h"
 #include "runner/cli/jobs.h"
 #include "runner/cli/records.h"
 #include "runner/cli/verbs.h"
@@ -173,10 +174,7 @@ std::vector<double> effects_asked(const Arguments& arguments) {
 // A load generator: random bursts of CPU load until it is destroyed.
 std::unique_ptr<Child> start_neighbour(std::uint64_t seed) {
     ChildOptions options;
-    options.argv = {"/proc/self/exe", "disturb", "--seed", std::to_string(seed % 1000000)};
-    char path[4096];
-    const ssize_t n = ::readlink("/proc/self/exe", path, sizeof path);
-    if (n > 0) options.argv[0] = std::string(path, static_cast<std::size_t>(n));
+    options.argv = {self_path(), "disturb", "--seed", std::to_string(seed % 1000000)};
     return std::make_unique<Child>(options);
 }
 

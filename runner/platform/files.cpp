@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "kernels/base/error.h"
+#include "kernels/base/self_path.h"
 
 namespace steady {
 namespace {
@@ -99,10 +100,7 @@ std::string scratch_dir() {
 }
 
 std::string self_exe_dir() {
-    std::error_code error;
-    const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
-    if (error) throw Error{"cannot read /proc/self/exe: is /proc mounted?", kExitInternal};
-    return path.parent_path().string();
+    return std::filesystem::path(self_path()).parent_path().string();
 }
 
 std::string read_file(const std::string& path) {

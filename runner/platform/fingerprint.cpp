@@ -12,6 +12,7 @@
 #include "kernels/base/revision.h"
 #include "runner/base/sha256.h"
 #include "runner/platform/files.h"
+#include "runner/platform/gpu_facts.h"
 #include "runner/spec/spec.h"
 
 namespace steady {
@@ -59,6 +60,27 @@ std::string flags_hash(const std::string& cpuinfo) {
     return sha256_hex(joined).substr(0, 16);
 }
 
+// Only what stays while a GPU works: clocks of the moment would make every fingerprint another.
+void add_gpus(Fingerprint& print) {
+    int index = 0;
+    const auto word = [](std::optional<bool> is_on) {
+        return !is_on ? "unknown" : *is_on ? "on" : "off";
+    };
+    const auto number = [](std::optional<unsigned> value) {
+        return value ? std::to_string(*value) : "unknown";
+    };
+    for (const GpuFacts& gpu : gpu_facts()) {
+        const std::string prefix = "gpu" + std::to_string(index++) + "_";
+        print[prefix + "name"] = or_unknown(gpu.name);
+        print[prefix + "driver"] = or_unknown(gpu.driver);
+        print[prefix + "ecc"] = word(gpu.ecc);
+        print[prefix + "mig"] = word(gpu.mig);
+        print[prefix + "power_limit_w"] = number(gpu.power_limit_w);
+        print[prefix + "most_clock_mhz"] = number(gpu.most_clock_mhz);
+        print[prefix + "most_memory_clock_mhz"] = number(gpu.most_memory_clock_mhz);
+    }
+}
+
 }  // namespace
 
 Fingerprint machine_fingerprint() {
@@ -85,6 +107,7 @@ Fingerprint machine_fingerprint() {
     print["hypervisor"] = virtual_machine ? or_unknown(product) : "none";
     print["steady_revision"] = steady_revision();
     print["os"] = or_unknown(field_of(read_line_or_empty("/etc/os-release"), "PRETTY_NAME", '='));
+    add_gpus(print);
     return print;
 }
 

@@ -27,6 +27,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kLongestSocketDir = 93;  // leaves room for "/.s.PGSQL.5432" and a lock suffix
+// PostgreSQL refuses root. On a host without a user for it we take an id that neither Debian nor
+// systemd gives away.
+constexpr uid_t kSpareUser = 65531;
 constexpr const char* kWaysOut =
     "use one of: --db URL (or STEADY_DATABASE_URL) for a PostgreSQL of yours; "
     "apt-get install postgresql; run as a user other than root";
@@ -39,13 +42,17 @@ struct Installation {
 std::vector<Installation> installations() {
     std::vector<Installation> found;
     std::error_code error;
-    for (const auto& entry : fs::directory_iterator("/usr/lib/postgresql", error)) {
-        const int version = std::atoi(entry.path().filename().c_str());
-        const auto bin = entry.path() / "bin";
-        if (version > 0 && ::access((bin / "postgres").c_str(), X_OK) == 0 &&
-            ::access((bin / "initdb").c_str(), X_OK) == 0) {
-            found.push_back({version, bin.string()});
+    for (const fs::path& folder : {fs::path(self_exe_dir()).parent_path() / "lib/postgresql",
+                                   fs::path("/usr/lib/postgresql")}) {
+        for (const auto& entry : fs::directory_iterator(folder, error)) {
+            const int version = std::atoi(entry.path().filename().c_str());
+            const auto bin = entry.path() / "bin";
+            if (version > 0 && ::access((bin / "postgres").c_str(), X_OK) == 0 &&
+                ::access((bin / "initdb").c_str(), X_OK) == 0) {
+                found.push_back({version, bin.string()});
+            }
         }
+        if (!found.empty()) break;  // a bundle's own comes first and alone
     }
     std::sort(found.begin(), found.end(),
               [](const auto& x, const auto& y) { return x.version > y.version; });
@@ -140,14 +147,13 @@ void refuse_network_file_system(const std::string& path) {
 }
 
 // The server's user must be able to walk to the data directory.
-void require_traversable(const std::string& path) {
+void require_traversable(const std::string& path, const char* way_out) {
     for (fs::path at = path; at != at.root_path(); at = at.parent_path()) {
         struct stat info {};
         if (::stat(at.c_str(), &info) == 0 && (info.st_mode & S_IXOTH) == 0) {
             throw Error{fmt::format(
-                "{} is closed to the database's user (mode {:o}); set STEADY_STATE_DIR to a "
-                "directory that others may enter, such as /var/lib/steady",
-                at.string(), info.st_mode & 0777)};
+                "{} is closed to the database's user (mode {:o}); {}", at.string(),
+                info.st_mode & 0777, way_out)};
         }
     }
 }
@@ -174,11 +180,7 @@ Layout find_layout(const std::string& base_dir) {
     if (::geteuid() == 0) {
         layout.run_as = find_user("postgres");
         if (!layout.run_as) layout.run_as = find_user("steady");
-        if (!layout.run_as) {
-            throw Error{fmt::format(
-                "PostgreSQL refuses to run as root and there is no user postgres or steady; {}",
-                kWaysOut)};
-        }
+        if (!layout.run_as) layout.run_as = Identity{"steady", kSpareUser, kSpareUser};
     }
     layout.socket_dir = socket_dir(layout.cluster_name, layout.run_as);
     return layout;
@@ -187,7 +189,11 @@ Layout find_layout(const std::string& base_dir) {
 void prepare_directories(const Layout& layout) {
     make_directories(layout.base);
     refuse_network_file_system(layout.base);
-    if (layout.run_as) require_traversable(layout.base);
+    if (layout.run_as) {
+        require_traversable(layout.base, "set STEADY_STATE_DIR to a directory that others may "
+                                         "enter, such as /var/lib/steady");
+        require_traversable(layout.bin, "unpack the bundle where others may enter, such as /opt");
+    }
     make_private_directory(layout.home, layout.run_as, 0700);
     const std::string parent = fs::path(layout.socket_dir).parent_path();
     if (parent == "/run/steady") {

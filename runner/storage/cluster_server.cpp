@@ -30,7 +30,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 std::map<std::string, std::string> server_environment() {
-    return {{"PATH", "/usr/bin:/bin"}, {"LC_ALL", "C"}, {"TZ", "UTC"}};
+    return {{"PATH", "/usr/bin:/bin"}, {"LC_ALL", "C"}, {"TZ", "GMT"}};
 }
 
 // Arguments of a process; empty for a zombie, a kernel thread or no process.
@@ -61,7 +61,10 @@ std::vector<pid_t> our_backends(const Layout& layout) {
         const pid_t pid = std::atoi(entry.path().filename().c_str());
         if (pid <= 0) continue;
         const auto words = arguments_of(pid);
-        const bool titled = !words.empty() && words[0].rfind(title, 0) == 0;
+        // Below a bundle's loader the title follows the loader's own words.
+        const bool titled = std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+            return word.rfind(title, 0) == 0;
+        });
         // A backend that was forked a moment ago still has the postmaster's own command line.
         if (titled || is_our_postmaster(pid, layout)) found.push_back(pid);
     }
@@ -100,6 +103,7 @@ std::string settings() {
                            static_cast<std::uint64_t>(shm.f_bavail) * shm.f_frsize < (256U << 20U);
     const auto memory = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
                         static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    // GMT: the one name that PostgreSQL knows without the host's files of time zones.
     return fmt::format(
         "\n# Steady's own cluster: small, durable, unreachable from the network.\n"
         "listen_addresses = ''\nunix_socket_permissions = 0700\nmax_connections = 40\n"
@@ -107,7 +111,7 @@ std::string settings() {
         "fsync = on\nfull_page_writes = on\nsynchronous_commit = on\n"
         "recovery_init_sync_method = syncfs\n"
         "log_min_messages = warning\nlog_line_prefix = '%m [%p] %a '\n"
-        "timezone = 'UTC'\nlog_timezone = 'UTC'\n{}",
+        "timezone = 'GMT'\nlog_timezone = 'GMT'\n{}",
         memory > (std::uint64_t{4} << 30U) ? "128MB" : "64MB",
         small_shm ? "dynamic_shared_memory_type = mmap\nmax_parallel_workers = 0\n" : "");
 }

@@ -47,7 +47,7 @@ bool is_url(const std::string& text) {
 std::string start_options(const ConnectionOptions& options) {
     std::string text = fmt::format(
         "-c statement_timeout={} -c lock_timeout=2000 "
-        "-c idle_in_transaction_session_timeout=10000 -c synchronous_commit={} -c TimeZone=UTC",
+        "-c idle_in_transaction_session_timeout=10000 -c synchronous_commit={} -c TimeZone=GMT",
         options.statement_timeout_ms, options.synchronous_commit ? "on" : "off");
     if (options.role != DatabaseRole::owner) {
         text += fmt::format(" -c role=steady_{}", role_name(options.role));
