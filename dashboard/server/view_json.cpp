@@ -227,7 +227,8 @@ json list_row_json(const page::ListRow& row) {
             {"submitted_at", row.submitted_at},
             {"decided_at", row.decided_at},
             {"note", row.note},
-            {"journal", row.journal_path}};
+            {"journal", row.journal_path},
+            {"file", row.file}};
 }
 
 json queue_row_json(const page::QueueRow& row) {
