@@ -109,6 +109,7 @@ std::string front_matter(const Record& record) {
     out += "question: " + yaml(record.question_sha) + "\n";
     out += "revision: " + yaml(fingerprint_value(record, "steady_revision")) + "\n";
     out += "date: " + record.decided_at.substr(0, 10) + "\n";
+    out += "decided: " + yaml(record.decided_at) + "\n";
     out += "---\n\n";
     std::string title = fmt::format("# {}: {}", record.spec.id, headline_of(analysis));
     if (analysis.effect) {
