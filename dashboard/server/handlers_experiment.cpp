@@ -22,7 +22,7 @@ json side_json(const Record& record) {
                 {"state", record.state},
                 {"decided_at", record.decided_at},
                 {"change", arms_difference(record)},
-                {"analysis", record.analysis ? analysis_json(*record.analysis) : json()}};
+                {"analysis", record.analysis ? analysis_json(record) : json()}};
     return out;
 }
 

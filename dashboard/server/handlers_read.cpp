@@ -74,6 +74,14 @@ json journal_json(const std::vector<page::ListRow>& entries) {
     return rows;
 }
 
+json unknown_json(const search::Findings& found) {
+    json words = json::array();
+    for (const search::Unknown& one : found.unknown) {
+        words.push_back({{"word", one.word}, {"near", one.near}});
+    }
+    return words;
+}
+
 // What stands around every list: the queue and the machines.
 std::shared_ptr<const json> around(Context& context) {
     return context.app.part("queue and hosts", kShareLists_ms, [&] {
@@ -155,15 +163,24 @@ Response get_owners(const Request&, Context& context) {
 Response get_journal(const Request& request, Context& context) {
     const int limit = static_cast<int>(number_in(request, "limit", 1, 500, 100));
     const std::string words = query(request, "q").substr(0, 200);
-    return shared_json({{"rows", journal_json(context.source->journal(words, limit))}},
+    if (words.empty()) {
+        return shared_json({{"rows", journal_json(context.source->journal(words, limit))}},
+                           kShareLists_ms);
+    }
+    const search::Findings found = context.source->tried(words, limit, true);
+    return shared_json({{"rows", journal_json(found.rows)},
+                        {"nearest", found.nearest},
+                        {"unknown", unknown_json(found)}},
                        kShareLists_ms);
 }
 
 Response get_tried(const Request& request, Context& context) {
-    page::ListQuery wanted;
-    wanted.text = query(request, "q").substr(0, 200);
-    wanted.limit = 100;
-    return shared_json(page_json(context.source->list(wanted)), kShareLists_ms);
+    const std::string words = query(request, "q").substr(0, 200);
+    const search::Findings found = context.source->tried(words, 100, false);
+    json out = page_json({found.rows, 0});
+    out["nearest"] = found.nearest;
+    out["unknown"] = unknown_json(found);
+    return shared_json(out, kShareLists_ms);
 }
 
 }  // namespace steady::web

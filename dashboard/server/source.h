@@ -15,6 +15,7 @@
 #include "runner/record/record.h"
 #include "runner/storage/dashboard_queries.h"
 #include "runner/storage/page_machines.h"
+#include "runner/storage/search.h"
 #include "runner/storage/service.h"
 #include "runner/storage/track_store.h"
 
@@ -54,6 +55,8 @@ struct Source {
     std::function<std::vector<page::HostDetail>()> hosts;
     std::function<std::vector<page::KernelRow>()> kernels;
     std::function<std::vector<page::ListRow>(const std::string& words, int limit)> journal;
+    // Verdicts, and with decided_only false whatever was asked, with these words; see search.h.
+    std::function<search::Findings(const std::string& words, int limit, bool decided_only)> tried;
     std::function<std::vector<page::OwnerRow>()> owners;
     std::function<std::optional<page::Events>(const std::string& id, int since)> events;
     // Scopes of the token with this hash (lower-case hex SHA-256); empty: not valid now.

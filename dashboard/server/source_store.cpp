@@ -140,6 +140,10 @@ MakeSource store_source(const std::string& database_url) {
         source->journal = [link](const std::string& words, int limit) {
             return read(*link, [&](Transaction& t) { return page::journal(t, words, limit); });
         };
+        source->tried = [link](const std::string& words, int limit, bool decided_only) {
+            return read(
+                *link, [&](Transaction& t) { return search::find(t, words, limit, decided_only); });
+        };
         source->entry = [link](const std::string& slug) { return entry(*link, slug); };
         source->events = [link](const std::string& id, int since) {
             return read(*link, [&](Transaction& t) { return page::events(t, id, since); });

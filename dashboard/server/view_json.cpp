@@ -6,6 +6,7 @@
 
 #include "runner/entry/report.h"
 #include "runner/judge/op_times.h"
+#include "runner/judge/outcome_text.h"
 
 namespace steady::web {
 namespace {
@@ -227,7 +228,8 @@ json list_row_json(const page::ListRow& row) {
             {"submitted_at", row.submitted_at},
             {"decided_at", row.decided_at},
             {"note", row.note},
-            {"journal", row.journal_path}};
+            {"journal", row.journal_path},
+            {"file", row.file}};
 }
 
 json queue_row_json(const page::QueueRow& row) {
@@ -278,7 +280,8 @@ json journal_row_json(const page::ListRow& row) {
     return out;
 }
 
-json analysis_json(const Analysis& analysis) {
+json analysis_json(const Record& record) {
+    const Analysis& analysis = *record.analysis;
     json gates = json::array(), checks = json::array();
     for (const GateResult& gate : analysis.gates) gates.push_back(gate_json(gate));
     for (const Check& check : analysis.checks) {
@@ -287,7 +290,7 @@ json analysis_json(const Analysis& analysis) {
     }
     return {{"verdict", name(analysis.verdict)},
             {"reason", analysis.reason},
-            {"sentence", analysis.sentence},
+            {"sentence", outcome_sentence(record.spec, analysis)},
             {"metric", analysis.metric},
             {"effect", optional_json(analysis.effect)},
             {"interval", bounds_json(analysis.interval)},
@@ -327,7 +330,7 @@ json experiment_json(const Record& record) {
                 {"seconds", record.seconds},
                 {"journal", record.journal_path},
                 {"slug", record.decided_at.empty() ? "" : slug_of(record.decided_at, record.id)},
-                {"analysis", record.analysis ? analysis_json(*record.analysis) : json()},
+                {"analysis", record.analysis ? analysis_json(record) : json()},
                 {"planned", planned_gates(record.spec)}};
     if (out["spec"].is_discarded()) out["spec"] = json::object();
     return out;

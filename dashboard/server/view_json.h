@@ -17,7 +17,7 @@ nlohmann::json journal_row_json(const page::ListRow& row);
 // The entry's address: <day of the verdict>-<id>.
 std::string slug_of(const std::string& decided_at, const std::string& id);
 
-nlohmann::json analysis_json(const Analysis& analysis);
+nlohmann::json analysis_json(const Record& record);
 nlohmann::json experiment_json(const Record& record);
 nlohmann::json pairs_json(const Record& record);
 

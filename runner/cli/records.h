@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "kernels/base/error.h"
 #include "runner/cli/command_line.h"
 #include "runner/record/record.h"
+#include "runner/storage/search.h"
 #include "runner/storage/service.h"
 #include "runner/storage/store.h"
 
@@ -44,6 +46,18 @@ void settle_record(Store& store, Record& record, bool with_entry);
 // Entries of decided experiments that were never written; host: only those measured there last.
 // Returns their paths.
 std::vector<std::string> write_missing_entries(Store& store, const std::string& host = {});
+
+// The records of this checkout, for the search: afterwards they are found beside what was run here.
+void learn_shipped(Store& store);
+
+// Earlier attempts; see search.h.
+search::Findings find_tried(Store& store, const std::string& words, bool decided_only = false);
+nlohmann::json findings_json(const search::Findings& found);
+
+// What a question like this one got before, a few lines; empty: nothing.
+std::string tried_hint(Store& store, const Spec& spec);
+
+int journal_about(const Arguments& arguments, Store& store);
 
 // Renders the entry and its figure under journal/, keeps the Notes of an older file, stores the
 // path. Sets record.journal_path.

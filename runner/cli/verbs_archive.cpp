@@ -98,24 +98,33 @@ int verb_export(const Arguments& arguments) {
 }
 
 int verb_import(const Arguments& arguments) {
-    const std::string text = read_file(arguments.words[0]);
-    const std::vector<Archived> archived = list_archive(text);
     Connection connection({.url = database_url(arguments.get("db")),
                            .role = DatabaseRole::owner,
                            .client = "import",
                            .statement_timeout_ms = 600000});
-    const std::vector<Imported> imported = import_archive(connection, text);
     Store store = open_store(arguments);
     nlohmann::json json = nlohmann::json::array();
     std::string lines;
-    for (std::size_t i = 0; i < imported.size(); ++i) {
-        const std::string entry = arguments.has("no-journal") ? "" : put_entry(store, archived[i]);
-        settle_import(store, imported[i].id);
-        json.push_back(
-            {{"id", imported[i].id}, {"created", imported[i].created}, {"entry", entry}});
-        lines += fmt::format("{}{} {}{}", lines.empty() ? "" : "\n", imported[i].id,
-                             imported[i].created ? "imported" : "was here already, the same",
-                             entry.empty() ? "" : "; " + entry);
+    for (const std::string& file : arguments.words) {
+        const std::string text = read_file(file);
+        std::vector<Archived> archived;
+        std::vector<Imported> imported;
+        try {
+            archived = list_archive(text);
+            imported = import_archive(connection, text);
+        } catch (const Error& error) {  // the files before it are in
+            throw Error(fmt::format("{}: {}", file, error.what()), error.exit_code);
+        }
+        for (std::size_t i = 0; i < imported.size(); ++i) {
+            const std::string entry =
+                arguments.has("no-journal") ? "" : put_entry(store, archived[i]);
+            settle_import(store, imported[i].id);
+            json.push_back(
+                {{"id", imported[i].id}, {"created", imported[i].created}, {"entry", entry}});
+            lines += fmt::format("{}{} {}{}", lines.empty() ? "" : "\n", imported[i].id,
+                                 imported[i].created ? "imported" : "was here already, the same",
+                                 entry.empty() ? "" : "; " + entry);
+        }
     }
     fmt::print("{}\n", arguments.has("json") ? nlohmann::json{{"imported", json}}.dump(2) : lines);
     return kExitOk;

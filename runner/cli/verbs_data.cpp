@@ -11,6 +11,7 @@
 
 #include "dashboard/server/serve.h"
 #include "kernels/base/error.h"
+#include "runner/cli/records.h"
 #include "runner/cli/verbs.h"
 #include "runner/cli/workspace.h"
 #include "runner/platform/files.h"
@@ -209,6 +210,13 @@ int verb_db_migrate(const Arguments& arguments) {
 int verb_serve(const Arguments& arguments) {
     ServeOptions options;
     options.database_url = database_url(arguments.get("db"), true);
+    try {
+        Store store = open_store(arguments);
+        learn_shipped(store);
+    } catch (const Error& error) {
+        fmt::print(stderr, "the page will not find the records of this checkout: {}\n",
+                   error.what());
+    }
     options.address = arguments.get("bind", "127.0.0.1");
     options.port = static_cast<std::uint16_t>(arguments.number("port", 8642, 0, 65535));
     options.public_reads = arguments.has("public-reads");

@@ -144,8 +144,12 @@ int verb_plan(const Arguments& arguments) {
     const Plan plan =
         make_plan(spec, history, static_cast<int>(store.attempts_at(spec, commits).size()));
     const double pair_s = seconds_per_pair(store, spec);
-    return print(arguments, plan_json(spec, plan, pair_s),
-                 plan_text(spec, plan, pair_s, arguments.words[0]));
+    nlohmann::json json = plan_json(spec, plan, pair_s);
+    std::string text = plan_text(spec, plan, pair_s, arguments.words[0]);
+    const std::string tried = tried_hint(store, spec);
+    json["tried"] = tried;
+    if (!tried.empty()) text += "\n" + tried;
+    return print(arguments, json, text);
 }
 
 int verb_run(const Arguments& arguments) {
@@ -207,11 +211,14 @@ int verb_submit(const Arguments& arguments) {
         fmt::format("{} {}; state {}", submitted.id,
                     submitted.created ? "queued" : "was submitted before", submitted.state);
     if (!submitted.created) text += what_next(submitted);
+    const std::string tried = submitted.created ? tried_hint(store, spec) : "";
+    if (!tried.empty()) text += "\n" + tried;
     return print(arguments,
                  {{"id", submitted.id},
                   {"job", submitted.job},
                   {"created", submitted.created},
-                  {"state", submitted.state}},
+                  {"state", submitted.state},
+                  {"tried", tried}},
                  text);
 }
 

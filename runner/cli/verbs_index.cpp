@@ -1,12 +1,13 @@
-// `steady index`: the table of a folder of experiment files, written into its README between two
-// marks. Questions come from the files, answers from the entries in journal/, so that neither is
-// copied by hand.
+// `steady index`: the table of a folder of experiment files, or of a journal by what differs, CPU
+// class and verdict, written into its README between two marks. Questions come from the files,
+// answers from the entries in journal/, so that neither is copied by hand.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "kernels/base/error.h"
 #include "runner/base/text.h"
@@ -130,6 +131,112 @@ std::string table_of(const fs::path& folder) {
     return out + std::string(kEnd);
 }
 
+// One entry as the index of a journal lists it.
+struct Listed {
+    std::string stem, id, question, cpu_class, verdict, date, decided, title;
+    std::vector<std::string> paths;  // what differs between the arms: kernels.q4_0_experts
+    bool operator<(const Listed& other) const {
+        return std::tie(cpu_class, verdict, date, id) <
+               std::tie(other.cpu_class, other.verdict, other.date, other.id);
+    }
+};
+
+std::string front(const std::string& text, const std::string& key) {
+    std::string value = after(text, "\n" + key + ": ");
+    std::erase(value, '"');
+    return value;
+}
+
+std::vector<Listed> entries_in(const fs::path& journal) {
+    std::vector<Listed> all;
+    for (const fs::path& file : sorted_files(journal, ".md")) {
+        const std::string text = read_file(file.string());
+        Listed one{file.stem().string(),     front(text, "id"),      front(text, "question"),
+                   front(text, "cpu_class"), front(text, "verdict"), front(text, "date"),
+                   front(text, "decided"),   after(text, "\n# "),    {}};
+        if (one.id.empty() || one.verdict.empty()) continue;
+        std::size_t at = text.find("| differs in |");
+        if (at != std::string::npos) at = text.find('\n', text.find('\n', at) + 1);
+        while (at != std::string::npos && text.compare(at, 4, "\n| `") == 0) {
+            one.paths.push_back(text.substr(at + 4, text.find('`', at + 4) - at - 4));
+            at = text.find('\n', at + 1);
+        }
+        if (one.paths.empty()) one.paths.emplace_back("nothing (A against A)");
+        if (const std::size_t colon = one.title.find(": "); colon != std::string::npos) {
+            one.title = one.title.substr(colon + 2);
+        }
+        all.push_back(std::move(one));
+    }
+    return all;
+}
+
+// A newer decision on the same question and class stands for this one; the defaults cite what they
+// rest on.
+std::string status_of(const Listed& one, const std::vector<Listed>& all,
+                      const std::string& defaults) {
+    const Listed* newer = nullptr;
+    for (const Listed& other : all) {
+        const bool same = !one.question.empty() && other.question == one.question &&
+                          other.cpu_class == one.cpu_class;
+        const bool later = other.decided > one.decided;
+        const bool decision = other.verdict == "accept" || other.verdict == "reject";
+        if (same && later && (decision || one.verdict == "inconclusive")) newer = &other;
+    }
+    std::string status = newer == nullptr
+                             ? "current"
+                             : fmt::format("superseded by [{}]({}.md)", newer->id, newer->stem);
+    if (defaults.find(one.stem + '"') != std::string::npos) return status + ", a default";
+    return status + (one.verdict == "accept" ? ", not a default" : "");
+}
+
+std::string files_of(const Listed& one, const std::map<std::string, std::string>& specs) {
+    const fs::path root = project_root();
+    std::string spec_id = one.id;
+    while (!spec_id.empty() && !specs.contains(spec_id)) {
+        const std::size_t dash = spec_id.rfind('-');
+        spec_id.resize(dash == std::string::npos ? 0 : dash);
+    }
+    std::vector<std::string> parts;
+    if (!spec_id.empty()) parts.push_back(fmt::format("[question](../{})", specs.at(spec_id)));
+    const std::string record = "experiments/records/" + one.id + ".steady.json";
+    if (fs::exists(root / record)) parts.push_back(fmt::format("[record](../{})", record));
+    return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+// What differs × CPU class × verdict, from the heads of the entries.
+std::string index_of(const fs::path& journal) {
+    const fs::path root = project_root();
+    const std::vector<Listed> all = entries_in(journal);
+    std::map<std::string, std::vector<Listed>> by_path;
+    for (const Listed& one : all) {
+        for (const std::string& path : one.paths) by_path[path].push_back(one);
+    }
+    std::map<std::string, std::string> specs;  // name → file below the root
+    std::error_code none;
+    for (const auto& file : fs::recursive_directory_iterator(root / "experiments", none)) {
+        const bool record = file.path().filename().string().ends_with(".steady.json");
+        if (file.path().extension() != ".json" || record) continue;
+        specs[file.path().stem().string()] = file.path().lexically_relative(root).string();
+    }
+    const fs::path champions = root / "engine/exec/champions.cpp";
+    const std::string defaults = fs::exists(champions) ? read_file(champions.string()) : "";
+    std::string out(kBegin);
+    for (auto& [path, entries] : by_path) {
+        std::sort(entries.begin(), entries.end());
+        out += fmt::format(
+            "\n### {}\n\n| CPU class | verdict | day | entry | status | files |\n"
+            "| --- | --- | --- | --- | --- | --- |\n",
+            cell(path));
+        for (const Listed& one : entries) {
+            out +=
+                fmt::format("| {} | {} | {} | [{}]({}.md) | {} | {} |\n",
+                            one.cpu_class.empty() ? "unknown" : one.cpu_class, one.title, one.date,
+                            one.id, one.stem, status_of(one, all, defaults), files_of(one, specs));
+        }
+    }
+    return out + "\n" + std::string(kEnd);
+}
+
 // The README with the table between the marks; without marks at its end.
 std::string with_table(const std::string& page, const std::string& table) {
     const std::size_t begin = page.find(kBegin);
@@ -147,12 +254,14 @@ int verb_index(const Arguments& arguments) {
     std::vector<std::string> stale;
     for (const std::string& word : arguments.words) {
         if (!fs::is_directory(word)) {
-            throw Error(
-                fmt::format("{} is no folder; allowed: a folder of experiment files", word));
+            throw Error(fmt::format(
+                "{} is no folder; allowed: a folder of experiment files, or of journal entries",
+                word));
         }
         const fs::path path = fs::path(word) / "README.md";
         const std::string before = fs::exists(path) ? read_file(path.string()) : std::string();
-        const std::string now = with_table(before, table_of(word));
+        const bool journal = !entries_in(word).empty();
+        const std::string now = with_table(before, journal ? index_of(word) : table_of(word));
         if (now != before) stale.push_back(path.string());
         if (now != before && !arguments.has("check")) write_file_atomic(path.string(), now);
         files.push_back({{"file", path.string()}, {"changed", now != before}});

@@ -22,34 +22,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-nlohmann::json row_json(const ExperimentRow& row) {
-    return {{"id", row.id},
-            {"state", row.state},
-            {"verdict", row.verdict},
-            {"reason", row.reason},
-            {"effect", row.effect ? nlohmann::json(*row.effect) : nlohmann::json()},
-            {"interval", interval_json(row.interval)},
-            {"pairs", row.pairs},
-            {"claim", row.claim},
-            {"submitted_at", row.submitted_at}};
-}
-
-std::string row_text(const ExperimentRow& row) {
-    const std::string effect = row.effect ? fmt::format("{:+.2f} %", 100 * *row.effect) : "–";
-    return fmt::format("{:<28} {:<13} {:>9}  {:>3} pairs  {}", row.id,
-                       row.verdict.empty() ? row.state : row.verdict, effect, row.pairs, row.claim);
-}
-
-struct Difference {
+struct Rejudged {
     std::string id, stored, now;
 };
 
 // Verdict and analysis from the stored samples against what was stored; empty when equal.
-std::optional<Difference> judge_differs(const Record& record) {
+std::optional<Rejudged> judge_differs(const Record& record) {
     const nlohmann::json stored = *record.analysis;
     const nlohmann::json now = judge_again(record);
     if (stored == now) return std::nullopt;
-    return Difference{record.id, stored.dump(), now.dump()};
+    return Rejudged{record.id, stored.dump(), now.dump()};
 }
 
 std::vector<Record> decided_records(Store& store) {
@@ -217,6 +199,7 @@ int verb_decide(const Arguments& arguments) {
 int verb_journal(const Arguments& arguments) {
     Store store = open_store(arguments);
     if (arguments.has("check")) return check_journal(arguments, store);
+    if (arguments.has("about")) return journal_about(arguments, store);
     if (arguments.words.empty() && arguments.has("write")) {
         const std::vector<std::string> written = write_missing_entries(store);
         return print(arguments, {{"written", written}},
@@ -242,22 +225,6 @@ int verb_journal(const Arguments& arguments) {
     const std::string entry = render(record);
     return print(arguments, {{"id", record.id}, {"path", record.journal_path}, {"entry", entry}},
                  entry);
-}
-
-int verb_tried(const Arguments& arguments) {
-    Store store = open_store(arguments);
-    ExperimentFilter filter;
-    filter.words = fmt::format("{}", fmt::join(arguments.words, " "));
-    const std::vector<ExperimentRow> rows = store.list_experiments(filter, 100);
-    nlohmann::json json = nlohmann::json::array();
-    std::string text;
-    for (const ExperimentRow& row : rows) {
-        json.push_back(row_json(row));
-        text += row_text(row) + "\n";
-    }
-    if (rows.empty()) text = fmt::format("nothing about \"{}\" was tried yet\n", filter.words);
-    text.pop_back();
-    return print(arguments, {{"attempts", json}}, text);
 }
 
 int verb_compare(const Arguments& arguments) {

@@ -20,33 +20,6 @@ using Rows = std::vector<std::vector<std::string>>;
 
 constexpr std::size_t kMaxPairRows = 200;
 
-// YAML takes a JSON string as a quoted scalar. What Markdown could read is escaped as well, for
-// renderers that do not know front matter.
-std::string yaml(std::string_view text) {
-    std::string out;
-    for (const char c : json_quoted(escape_line(redact(text)))) {
-        if (std::string_view("<>`[").find(c) != std::string_view::npos) {
-            out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-        } else {
-            out += c;
-        }
-    }
-    return out;
-}
-
-std::string yaml_number(const std::optional<double>& value) {
-    return value && std::isfinite(*value) ? fmt::format("{:.6g}", *value) : "null";
-}
-
-std::string fingerprint_value(const Record& record, const std::string& key) {
-    if (record.attempts.empty()) {
-        return "";
-    }
-    const Fingerprint& print = record.attempts.back().fingerprint;
-    const auto found = print.find(key);
-    return found == print.end() ? "" : found->second;
-}
-
 std::string headline(const Analysis& analysis) {
     std::string out = name(analysis.verdict);
     if (!analysis.reason.empty()) {
@@ -153,33 +126,6 @@ std::string table(const Rows& rows) {
         }
     }
     return out;
-}
-
-std::string front_matter(const Record& record) {
-    const Analysis& analysis = *record.analysis;
-    const std::string machine = record.attempts.empty() ? "" : record.attempts.back().host;
-    std::string out = "---\n";
-    out += "id: " + yaml(record.id) + "\n";
-    out += "spec: " + yaml(record.spec.sha256) + "\n";
-    out += fmt::format("verdict: {}\n", name(analysis.verdict));
-    out += "reason: " + (analysis.reason.empty() ? "null" : yaml(analysis.reason)) + "\n";
-    out += "metric: " + yaml(analysis.metric) + "\n";
-    out += "effect: " + yaml_number(analysis.effect) + "\n";
-    out += fmt::format("interval: [{}, {}]\n", yaml_number(analysis.interval.low),
-                       yaml_number(analysis.interval.high));
-    out += fmt::format("pairs: {}\n", analysis.pairs);
-    out += "machine: " + yaml(machine) + "\n";
-    out += "revision: " + yaml(fingerprint_value(record, "steady_revision")) + "\n";
-    out += "date: " + record.decided_at.substr(0, 10) + "\n";
-    out += "---\n\n";
-    std::string title = fmt::format("# {}: {}", record.spec.id, headline(analysis));
-    if (analysis.effect) {
-        const auto& [low, high] = analysis.interval;
-        const int decimals = low && high ? figures::decimals_for(*high - *low) : 1;
-        title += ", " + figures::percent(*analysis.effect, decimals) + " " +
-                 escape_markdown(analysis.metric);
-    }
-    return out + title + "\n\n";
 }
 
 std::string question(const Record& record) {

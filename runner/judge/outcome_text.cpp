@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include <cmath>
+
 #include "runner/base/metrics.h"
 #include "runner/judge/analysis_text.h"
 #include "runner/spec/spec_command.h"
@@ -30,6 +32,14 @@ std::string accepted(const Spec& spec, const Analysis& analysis, const std::stri
     std::string text = comparison(spec, analysis, "faster", "better") + ": " + numbers;
     if (analysis.interval.low && *analysis.interval.low > 0) {
         text += fmt::format("; at least {} with 95 % confidence", percent(*analysis.interval.low));
+    }
+    // Accepted means better than the floor; what would be worth having may lie above the interval's
+    // low end.
+    const Gate& gate = *deciding_gate(spec);
+    const double worth = std::expm1(gate.floor + gate.worth);
+    if (gate.worth > 0 && (!analysis.interval.low || *analysis.interval.low < worth)) {
+        text +=
+            fmt::format("; a gain of {} or more was not shown", size_of(gate.floor + gate.worth));
     }
     return text + ".";
 }

@@ -13,6 +13,7 @@
 #include "runner/base/sha256.h"
 #include "runner/platform/files.h"
 #include "runner/platform/gpu_facts.h"
+#include "runner/record/cpu_class.h"
 #include "runner/spec/spec.h"
 
 namespace steady {
@@ -90,6 +91,8 @@ Fingerprint machine_fingerprint() {
     ::uname(&system);
     Fingerprint print;
     print["cpu_model"] = or_unknown(field_of(cpuinfo, "model name", ':'));
+    print["cpu_class"] =
+        cpu_class_of(field_of(cpuinfo, "vendor_id", ':'), field_of(cpuinfo, "flags", ':'));
     print["cpu_flags_sha256"] = flags_hash(cpuinfo);
     print["cpus"] = std::to_string(::sysconf(_SC_NPROCESSORS_ONLN));
     print["kernel"] = std::string(system.sysname) + " " + system.release;

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runner/base/json_fields.h"
+#include "runner/judge/outcome_text.h"
 #include "runner/record/record_json.h"
 
 namespace steady {
@@ -48,10 +49,10 @@ int sealed_pairs(const Record& record) {
     return n;
 }
 
-void add_analysis(Json& out, const Analysis& analysis) {
+void add_analysis(Json& out, const Spec& spec, const Analysis& analysis) {
     out["verdict"] = name(analysis.verdict);
     out["reason"] = analysis.reason.empty() ? Json(nullptr) : Json(analysis.reason);
-    out["sentence"] = analysis.sentence;
+    out["sentence"] = outcome_sentence(spec, analysis);
     out["contradiction"] =
         analysis.contradiction.empty() ? Json(nullptr) : Json(analysis.contradiction);
     out["why"] = analysis.why;
@@ -94,7 +95,7 @@ Json show_json(const Record& record) {
         {"journal", record.journal_path.empty() ? Json(nullptr) : Json(record.journal_path)},
         {"repeat", "steady rerun " + record.id}};
     if (record.analysis) {
-        add_analysis(out, *record.analysis);
+        add_analysis(out, record.spec, *record.analysis);
         return out;
     }
     for (const char* key : {"verdict", "reason", "effect", "metric", "prediction"}) {

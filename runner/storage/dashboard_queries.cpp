@@ -1,9 +1,7 @@
-// Rows for the page. Search words reach the text search as letters and digits only, so that no
-// operator of its query language can be injected.
+// Rows for the page.
 #include "runner/storage/dashboard_queries.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -13,6 +11,7 @@
 #include "runner/statistics/statistics.h"
 #include "runner/storage/dashboard_statements.h"
 #include "runner/storage/rows.h"
+#include "runner/storage/search.h"
 
 namespace steady::page {
 namespace {
@@ -20,24 +19,6 @@ namespace {
 using Transaction = pqxx::transaction_base;
 using nlohmann::json;
 using rows::text;
-
-// "experts fused!" → "experts:* & fused:*"
-std::string search_words(const std::string& words) {
-    std::string query, word;
-    const auto flush = [&] {
-        if (!word.empty()) query += (query.empty() ? "" : " & ") + word + ":*";
-        word.clear();
-    };
-    for (const char c : words) {
-        if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
-            word.push_back(c);
-        } else {
-            flush();
-        }
-    }
-    flush();
-    return query;
-}
 
 std::optional<double> number(const pqxx::field& field) {
     if (field.is_null()) return std::nullopt;
@@ -174,7 +155,7 @@ ListPage list(Transaction& transaction, const ListQuery& query) {
     static const std::string rest = std::string(sql::kPageJoins) + sql::kPagePicked;
     static const std::string newest = columns + sql::kPageNewest + rest;
     static const std::string all = columns + sql::kPageAll + rest;
-    const std::string words = search_words(query.text);
+    const std::string words = search::query_of(query.text);
     const std::int64_t before = query.before == 0 ? INT64_MAX : query.before;
     const auto ask = [&](const std::string& statement) {
         return transaction.exec_params(statement, query.verdict, query.state, query.owner,
@@ -196,7 +177,7 @@ std::vector<ListRow> journal(Transaction& transaction, const std::string& words,
     static const std::string statement = std::string("select ") + sql::kPageColumns +
                                          sql::kPageAll + sql::kPageJoins + sql::kPageDecided;
     std::vector<ListRow> out;
-    for (const auto& row : transaction.exec_params(statement, search_words(words), limit)) {
+    for (const auto& row : transaction.exec_params(statement, search::query_of(words), limit)) {
         out.push_back(list_row(row));
     }
     return out;

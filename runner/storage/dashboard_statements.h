@@ -31,13 +31,13 @@ inline constexpr const char* kPagePicked =
     "where ($1 = '' or v.outcome = $1) and ($2 = '' or j.state::text = $2) "
     "and ($3 = '' or e.owner = $3) and ($4 = '' or v.metric = $4) "
     "and ($5 = '' or coalesce(h.name, p.name) = $5) "
-    "and ($6 = '' or e.words @@ to_tsquery('simple', $6)) "
+    "and ($6 = '' or e.words @@ $6::tsquery) "
     "and ($9 or e.spec_id not like 'watch-%') "
     // Said of both tables: the join walks each from there on, not from its newest row.
     "and e.exp_id < $7 and j.exp_id < $7 order by e.exp_id desc limit $8";
 
 inline constexpr const char* kPageDecided =
-    "where v.at is not null and ($1 = '' or e.words @@ to_tsquery('simple', $1)) "
+    "where v.at is not null and ($1 = '' or e.words @@ $1::tsquery) "
     "and e.spec_id not like 'watch-%' order by v.at desc limit $2";
 
 inline constexpr const char* kPageQueue =
@@ -111,6 +111,61 @@ inline constexpr const char* kPageEvents =
 inline constexpr const char* kPagePairEvents =
     "select gate, pair_no, kind, discarded from steady.pair where job_id = $1 "
     "and done_at is not null order by done_at, gate, kind, pair_no, try offset $2 limit 2000";
+
+// Experiments, and shipped records that no experiment here is. $1 the query, $2 the words one by
+// one, for the order: most of them first.
+inline constexpr const char* kSearch =
+    "with hit as (select e.exp_id, null as shipped, e.words, e.submitted_at as at "
+    "from steady.experiment e where e.words @@ $1::tsquery and e.spec_id not like 'watch-%' "
+    "union all select null, s.name, s.words, nullif(s.decided, '')::timestamptz "
+    "from steady.shipped s where s.words @@ $1::tsquery "
+    "and not exists (select from steady.experiment e where e.name = s.name)), "
+    "scored as (select *, (select count(*) from unnest($2::text[]) t "
+    "where hit.words @@ ('''' || t || ''':*')::tsquery) as n from hit) "
+    "select coalesce(e.name, s.name) as name, coalesce(e.claim, s.claim) as claim, "
+    "coalesce(e.model, s.model) as model, coalesce(v.metric, s.metric) as metric, "
+    "coalesce(j.state::text, 'shipped') as state, coalesce(v.outcome, s.outcome) as outcome, "
+    "coalesce(v.reason, s.reason) as reason, coalesce(h.name, p.name, s.host) as host, e.owner, "
+    "coalesce(v.effect::float8, s.effect) as effect, "
+    "coalesce(v.n_pairs::int, s.pairs, 0) as pairs, "
+    "coalesce((v.shown_interval ->> 0)::float8, (v.shown_interval ->> 'low')::float8, s.low) "
+    "as low, coalesce((v.shown_interval ->> 1)::float8, (v.shown_interval ->> 'high')::float8, "
+    "s.high) as high, " STEADY_ISO("e.submitted_at") " as submitted, "
+    "coalesce(" STEADY_ISO("v.at") ", s.decided) as decided, j.note, "
+    "(select body from steady.journal b where b.job_id = j.job_id and b.kind = 'path') as path, "
+    "s.file from scored left join steady.experiment e using (exp_id) "
+    "left join steady.job j using (exp_id) left join steady.verdict v using (job_id) "
+    "left join steady.host h on h.host_id = j.host_id "
+    "left join steady.host p on p.host_id = j.pin_host "
+    "left join steady.shipped s on s.name = scored.shipped "
+    "where (not $4 or coalesce(v.outcome, s.outcome, '') <> '') "
+    "order by scored.n desc, scored.at desc nulls last, name limit $3";
+
+inline constexpr const char* kSearchKnows =
+    "select exists (select from steady.experiment where words @@ $1::tsquery) "
+    "or exists (select from steady.shipped where words @@ $1::tsquery)";
+
+inline constexpr const char* kSearchVocabulary =
+    "select distinct w from (select words from (select words from steady.experiment "
+    "order by exp_id desc limit 500) e union all (select words from steady.shipped limit 1000)) x, "
+    "unnest(tsvector_to_array(words)) w where length(w) between 3 and 100";
+
+inline constexpr const char* kShippedKnown =
+    "select distinct file, encode(file_sha, 'hex') from steady.shipped";
+inline constexpr const char* kShippedForget =
+    "delete from steady.shipped where not file = any ($1::text[])";
+inline constexpr const char* kShippedLearn =
+    "insert into steady.shipped (name, file, file_sha, claim, model, metric, outcome, reason, "
+    "effect, low, high, pairs, host, decided, words) select distinct on (name) name, file, "
+    "decode(sha, 'hex'), claim, model, metric, outcome, reason, effect, low, high, pairs, host, "
+    "decided, steady.words_of(words) from jsonb_to_recordset($1::jsonb) as x(name text, file text, "
+    "sha text, claim text, model text, metric text, outcome text, reason text, effect float8, "
+    "low float8, high float8, pairs int, host text, decided text, words text) order by name "
+    "on conflict (name) do update set file = excluded.file, file_sha = excluded.file_sha, "
+    "claim = excluded.claim, model = excluded.model, metric = excluded.metric, "
+    "outcome = excluded.outcome, reason = excluded.reason, effect = excluded.effect, "
+    "low = excluded.low, high = excluded.high, pairs = excluded.pairs, host = excluded.host, "
+    "decided = excluded.decided, words = excluded.words";
 
 #undef STEADY_ISO
 

@@ -100,10 +100,9 @@ inline constexpr const char* kListExperiments =
     "and p.done_at is not null and p.discarded is null) as sealed, "
     "(select count(*) from steady.pair p where p.job_id = r.job_id and p.try = 0) as planned "
     "from steady.experiment_row r "
-    "where ($1 = '' or position(lower($1) in lower(name || ' ' || coalesce(claim, ''))) > 0) "
-    "and ($2 = '' or spec_id = $2) and ($3 = '' or state::text = $3) "
-    "and ($4 = '' or outcome = $4) and ($5 = '' or owner = $5) and ($6 = '' or host = $6) "
-    "and ($8 = 0 or exp_id < $8) order by exp_id desc limit $7";
+    "where ($1 = '' or spec_id = $1) and ($2 = '' or state::text = $2) "
+    "and ($3 = '' or outcome = $3) and ($4 = '' or owner = $4) and ($5 = '' or host = $5) "
+    "and ($7 = 0 or exp_id < $7) order by exp_id desc limit $6";
 inline constexpr const char* kListQueue =
     "select r.*, to_char(r.submitted_at at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') as "
     "sub, "

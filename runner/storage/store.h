@@ -42,7 +42,6 @@ struct Lease {
 };
 
 struct ExperimentFilter {
-    std::string words;  // in claim or id
     std::string spec_id, state, verdict, owner, host;
 };
 

@@ -37,9 +37,9 @@ std::vector<ExperimentRow> Store::list_experiments(const ExperimentFilter& filte
                                                    std::int64_t cursor) {
     std::vector<ExperimentRow> out;
     connection_.transact([&](Transaction& transaction) {
-        out = experiments(transaction.exec_params(sql::kListExperiments, filter.words,
-                                                  filter.spec_id, filter.state, filter.verdict,
-                                                  filter.owner, filter.host, limit, cursor));
+        out = experiments(transaction.exec_params(sql::kListExperiments, filter.spec_id,
+                                                  filter.state, filter.verdict, filter.owner,
+                                                  filter.host, limit, cursor));
     });
     return out;
 }

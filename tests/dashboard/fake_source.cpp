@@ -25,6 +25,7 @@ MakeSource fake_source() {
         source->hosts = [] { return std::vector<page::HostDetail>{}; };
         source->kernels = [] { return std::vector<page::KernelRow>{}; };
         source->owners = [] { return std::vector<page::OwnerRow>{}; };
+        source->tried = [](const std::string&, int, bool) { return search::Findings{}; };
         source->journal = [](const std::string&, int) { return std::vector<page::ListRow>{}; };
         source->entry = [](const std::string& slug) {
             return slug == "gone" ? std::nullopt : std::optional<std::string>("# Entry\n");

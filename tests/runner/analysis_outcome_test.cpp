@@ -33,6 +33,7 @@ struct Row {
 
 constexpr Row kRows[] = {
     {Verdict::accept, "", 0.021, 0.012, 0.030},
+    {Verdict::accept, "", 0.021, 0.002, 0.040},
     {Verdict::accept, "shown_equivalent", -0.0024, -0.008, 0.004},
     {Verdict::reject, "no_worthwhile_gain", -0.0033, -0.0206, 0.008},
     {Verdict::reject, "regression", -0.0528, -0.0781, -0.0269},
@@ -81,6 +82,9 @@ TEST(AnalysisOutcome, OnlyWhatTheIntervalExcludesIsClaimed) {
     };
     EXPECT_THAT(said(Verdict::accept, "", 0.002, 0.03), HasSubstr("at least +0.20 % with 95 %"));
     EXPECT_THAT(said(Verdict::accept, "", -0.001, 0.03), Not(HasSubstr("at least")));
+    EXPECT_THAT(said(Verdict::accept, "", 0.002, 0.03),
+                HasSubstr("a gain of 1 % or more was not shown"));
+    EXPECT_THAT(said(Verdict::accept, "", 0.0101, 0.03), Not(HasSubstr("was not shown")));
     EXPECT_THAT(said(Verdict::reject, "regression", -0.03, 0.001), Not(HasSubstr("or worse")));
     EXPECT_THAT(said(Verdict::reject, "no_worthwhile_gain", -0.03, 0.008),
                 HasSubstr("No gain of 1 % or more was shown"));

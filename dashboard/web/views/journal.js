@@ -36,8 +36,21 @@ function search(query) {
   );
 }
 
-function summary(rows, asked) {
+function missing({ word, near }) {
+  return `Nothing has “${word}”${near.length ? `; near: ${near.join(', ')}` : ''}. `;
+}
+
+function summary({ rows, nearest, unknown }, asked) {
   if (!asked) return null;
+  if (nearest) {
+    return h(
+      'p',
+      { class: 'lead', role: 'status' },
+      'Never tried. ',
+      unknown.map(missing).join(''),
+      rows.length ? 'These have some of the words:' : '',
+    );
+  }
   const tally = {};
   for (const row of rows) tally[row.verdict] = (tally[row.verdict] ?? 0) + 1;
   const parts = Object.entries(tally).map(([verdict, n]) => `${n} ${verdict}`);
@@ -67,7 +80,7 @@ export default {
         '.',
       ),
       search(query),
-      summary(data.rows, query.get('q')),
+      summary(data, query.get('q')),
       data.rows.length
         ? table(
             [
@@ -86,10 +99,14 @@ export default {
                   h(
                     'div',
                     { class: 'claim' },
-                    h('a', { href: `/j/${encodeURIComponent(row.slug)}` }, row.claim || row.id),
+                    row.file
+                      ? row.claim || row.id
+                      : h('a', { href: `/j/${encodeURIComponent(row.slug)}` }, row.claim || row.id),
                   ),
                   row.sentence ? h('div', { class: 'small' }, row.sentence) : null,
-                  h('div', { class: 'dim small' }, experimentLink(row.id), ' · ', row.owner),
+                  row.file
+                    ? h('div', { class: 'dim small' }, row.id, ' · steady import ', row.file)
+                    : h('div', { class: 'dim small' }, experimentLink(row.id), ' · ', row.owner),
                 ],
               },
               { head: 'Effect', number: true, cell: (row) => effect(row) },

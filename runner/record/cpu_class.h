@@ -1,0 +1,19 @@
+// The CPU class of a run: vendor and best instruction set, the unit in which verdicts generalise
+// and defaults are chosen: intel-amx, intel-avx512_vnni, intel-avx512, amd-avx512_vnni, amd-avx2, …
+#pragma once
+
+#include <string>
+
+#include "runner/record/record.h"
+
+namespace steady {
+
+// flags: words of /proc/cpuinfo, separated by spaces.
+std::string cpu_class_of(const std::string& vendor_id, const std::string& flags);
+
+// As the run stored it; for machines that measured before runs stored it, by the hash of their
+// flags. "unknown" when neither tells.
+std::string cpu_class(const Fingerprint& fingerprint);
+std::string cpu_class(const Record& record);  // of its last attempt
+
+}  // namespace steady
