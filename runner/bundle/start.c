@@ -1,5 +1,5 @@
 // Starts NAME.elf, which lies beside this program, with the loader and libraries of the bundle, so
-// that nothing of the host's C library is needed. Linked statically. `bundle/make` appends the
+// that nothing of the host's C library is needed. Linked statically. `runner/bundle/make` appends the
 // SHA-256 of NAME.elf to each copy: the hash of a copy then tells which program it starts.
 #include <stdio.h>
 #include <stdlib.h>
