@@ -237,7 +237,7 @@ void App::note_probe(std::optional<service::State> state, const std::string& tro
     health_.trouble = trouble;
     health_.took_ms = took_ms;
     health_.answered = std::chrono::steady_clock::now();
-    if (state) health_.state = std::move(state);
+    if (state) health_.state = state;
 }
 
 Health App::health() {
