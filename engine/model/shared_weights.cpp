@@ -14,7 +14,6 @@
 #include "engine/model/weight_store.h"
 #include "kernels/base/self_path.h"
 
-
 namespace steady {
 namespace {
 
@@ -39,7 +38,8 @@ std::string identity_of(const struct stat& file) {
 std::string identity(const GgufFile& file) {
     struct stat model {};
     struct stat program {};
-    if (fstat(file.descriptor(), &model) != 0 || stat(self_path().c_str(), &program) != 0) return "";
+    if (fstat(file.descriptor(), &model) != 0 || stat(self_path().c_str(), &program) != 0)
+        return "";
     return identity_of(model) + " " + identity_of(program);
 }
 

@@ -56,9 +56,7 @@ std::string read_all(int fd) {
 
 }  // namespace
 
-std::string program_path() {
-    return self_path();
-}
+std::string program_path() { return self_path(); }
 
 std::string program_hash() {
     const std::vector<char> bytes = program_bytes();

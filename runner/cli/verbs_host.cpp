@@ -14,6 +14,7 @@
 #include "runner/cli/workspace.h"
 #include "runner/entry/report.h"
 #include "runner/platform/files.h"
+#include "runner/platform/gpu_facts.h"
 #include "runner/platform/noise.h"
 #include "runner/record/record_json.h"
 #include "runner/statistics/statistics.h"
@@ -63,6 +64,26 @@ Finding clock_finding() {
             ns > 500};
 }
 
+void add_gpu_findings(std::vector<Finding>& all) {
+    for (const GpuFacts& gpu : gpu_facts()) {
+        const unsigned limit_w = gpu.power_limit_w.value_or(0);
+        all.push_back({fmt::format("GPU {}, driver {}, {} MHz of at most {}", gpu.name, gpu.driver,
+                                   gpu.clock_mhz.value_or(0), gpu.most_clock_mhz.value_or(0)),
+                       "", false});
+        all.push_back({fmt::format("GPU power limit {} W", limit_w),
+                       fmt::format("nvidia-smi -pl {} (as root): below its usual limit the GPU "
+                                   "lowers its clocks under load",
+                                   gpu.most_power_w.value_or(0)),
+                       limit_w < gpu.most_power_w.value_or(0)});
+        all.push_back({"GPU persistence mode " +
+                           std::string(gpu.persistence.value_or(true) ? "on or unknown" : "off"),
+                       "nvidia-smi -pm 1 (as root): else the driver starts anew in each process",
+                       !gpu.persistence.value_or(true)});
+        all.push_back({fmt::format("{} programs compute on this GPU", gpu.other_processes),
+                       "stop them; `nvidia-smi` lists them", gpu.other_processes > 0});
+    }
+}
+
 std::vector<Finding> findings() {
     std::vector<Finding> all;
     const NoiseMark begin = noise_mark();
@@ -97,6 +118,7 @@ std::vector<Finding> findings() {
     all.push_back({fmt::format("{} CPUs", std::thread::hardware_concurrency()),
                    "with one CPU, runner and engine disturb each other: use two or more",
                    std::thread::hardware_concurrency() < 2});
+    add_gpu_findings(all);
     return all;
 }
 

@@ -12,12 +12,13 @@ namespace steady {
 struct GpuFacts {
     std::string name, driver;
     std::optional<bool> ecc, mig, persistence;
-    std::optional<unsigned> power_limit_w, clock_mhz, memory_clock_mhz;          // now
+    std::optional<unsigned> power_limit_w, clock_mhz, memory_clock_mhz;           // now
     std::optional<unsigned> most_power_w, most_clock_mhz, most_memory_clock_mhz;  // at most
     std::size_t other_processes = 0;  // that compute on it
 };
 
-// In the order of the driver; empty where there is no driver or no GPU. `library`: the file to load.
+// In the order of the driver; empty where there is no driver or no GPU. `library`: the file to
+// load.
 std::vector<GpuFacts> gpu_facts(const std::string& library = "libnvidia-ml.so.1");
 
 }  // namespace steady

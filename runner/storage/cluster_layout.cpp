@@ -151,9 +151,8 @@ void require_traversable(const std::string& path, const char* way_out) {
     for (fs::path at = path; at != at.root_path(); at = at.parent_path()) {
         struct stat info {};
         if (::stat(at.c_str(), &info) == 0 && (info.st_mode & S_IXOTH) == 0) {
-            throw Error{fmt::format(
-                "{} is closed to the database's user (mode {:o}); {}", at.string(),
-                info.st_mode & 0777, way_out)};
+            throw Error{fmt::format("{} is closed to the database's user (mode {:o}); {}",
+                                    at.string(), info.st_mode & 0777, way_out)};
         }
     }
 }
@@ -190,8 +189,9 @@ void prepare_directories(const Layout& layout) {
     make_directories(layout.base);
     refuse_network_file_system(layout.base);
     if (layout.run_as) {
-        require_traversable(layout.base, "set STEADY_STATE_DIR to a directory that others may "
-                                         "enter, such as /var/lib/steady");
+        require_traversable(layout.base,
+                            "set STEADY_STATE_DIR to a directory that others may "
+                            "enter, such as /var/lib/steady");
         require_traversable(layout.bin, "unpack the bundle where others may enter, such as /opt");
     }
     make_private_directory(layout.home, layout.run_as, 0700);

@@ -267,9 +267,9 @@ TEST(Architecture, ThePageNeverWritesHtmlFromText) {
 }
 
 TEST(Architecture, TopLevelFoldersAreFixed) {
-    const std::set<std::string> allowed = {"runner",    "engine", "kernels", "experiments",
-                                           "dashboard", "tests",  "journal", "build",
-                                           ".git",      ".ci",    ".steady"};
+    const std::set<std::string> allowed = {"runner", "engine",    "kernels", "experiments",
+                                           "bundle", "dashboard", "tests",   "journal",
+                                           "build",  ".git",      ".ci",     ".steady"};
     for (const auto& entry : fs::directory_iterator(kRoot)) {
         if (!entry.is_directory()) continue;
         EXPECT_TRUE(allowed.contains(entry.path().filename().string())) << entry.path();

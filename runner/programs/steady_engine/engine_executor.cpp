@@ -94,6 +94,13 @@ void require_values(const std::vector<double>& values, std::size_t n) {
                                      values.size(), sound ? "" : ", not all sound"));
 }
 
+bool uses_gpu(const Spec& spec) {
+    return std::any_of(spec.arms.begin(), spec.arms.end(), [](const auto& arm) {
+        const auto device = arm.second.engine_flags.find("device");
+        return device != arm.second.engine_flags.end() && device->second != "cpu";
+    });
+}
+
 }  // namespace
 
 EngineExecutor::EngineExecutor(EngineExecutorOptions options) : options_(std::move(options)) {
@@ -117,7 +124,9 @@ ChildOptions EngineExecutor::child(const std::string& program,
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // their shadow is terabytes
     std::error_code error;
     const auto model_bytes = std::filesystem::file_size(options_.model_path, error);
-    if (!error) child.limits.address_space = 3 * model_bytes + (std::uint64_t{4} << 30U);
+    // A GPU's driver reserves addresses for all memory of machine and GPU.
+    if (!error && !uses_gpu(*options_.spec))
+        child.limits.address_space = 3 * model_bytes + (std::uint64_t{4} << 30U);
 #endif
     return child;
 }
