@@ -141,7 +141,7 @@ bool decided_on_class(const Champion& champion, std::string_view here) {
     return champion.decided_on == here || champion.decided_on == without_family(here);
 }
 bool serves_class(const Champion& champion, std::string_view here) {
-    return !champion.bound || without_family(champion.decided_on) == without_family(here);
+    return !champion.bound || decided_on_class(champion, here);
 }
 
 std::span<const Champion> champions() { return kChampions; }

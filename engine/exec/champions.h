@@ -15,11 +15,10 @@ struct Champion {
     // The class of CPU that the entry measured: cpu::class_name() without the family where the
     // record does not tell it, as "intel-avx512_vnni".
     std::string_view decided_on = "";
-    bool bound = false;  // a default of CPUs of that vendor and level only
+    bool bound = false;  // a default of that class only
 };
 
-// Whether a CPU of class `here` is of the class that decided, and whether a bound line serves it: a
-// family without verdicts uses those of its vendor's other families with the same features.
+// Whether a CPU of class `here` is of the class that decided, and whether the line may serve it.
 bool decided_on_class(const Champion& champion, std::string_view here);
 bool serves_class(const Champion& champion, std::string_view here);
 

@@ -77,13 +77,12 @@ TEST(Champions, EachEntryAcceptedWhatItIsCitedFor) {
     EXPECT_GT(cited, 0);
 }
 
-// A bound line serves its vendor and features; another family of them is told that it borrows.
-TEST(Champions, ABoundLineServesItsVendorAndFeatures) {
+// A bound line serves its class alone; a free line serves all, and tells which it was decided on.
+TEST(Champions, ABoundLineServesItsClass) {
     const Champion bound{"op", "variant", "entry", "amd-26-avx512_vnni", true};
     EXPECT_TRUE(serves_class(bound, "amd-26-avx512_vnni"));
     EXPECT_TRUE(decided_on_class(bound, "amd-26-avx512_vnni"));
-    EXPECT_TRUE(serves_class(bound, "amd-25-avx512_vnni"));
-    EXPECT_FALSE(decided_on_class(bound, "amd-25-avx512_vnni"));
+    EXPECT_FALSE(serves_class(bound, "amd-25-avx512_vnni"));
     EXPECT_FALSE(serves_class(bound, "intel-6-avx512_vnni"));
     EXPECT_FALSE(serves_class(bound, "amd-26-avx2"));
     const Champion free{"op", "variant", "entry", "intel-avx512_vnni"};
