@@ -1,7 +1,7 @@
 // One line per default, best first; the first of an op names the journal entry that decided it on
 // the full geometry. A line without an entry is a starting point that no experiment has confirmed:
 // for lesser CPUs, for other files and prompts, or because it was not asked yet. A bound line is
-// for CPUs of the vendor and features that decided it.
+// for CPUs of the class that decided it.
 #include "engine/exec/champions.h"
 
 #include <string>
