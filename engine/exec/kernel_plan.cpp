@@ -8,6 +8,7 @@
 
 #include "engine/exec/champions.h"
 #include "kernels/base/error.h"
+#include "kernels/registry/cpu.h"
 
 namespace steady {
 namespace {
@@ -75,6 +76,11 @@ bool fits(const VariantInfo<Op>& variant, const KernelPlan& plan) {
     return true;
 }
 
+Reason reason_for(const Champion& champion, std::string_view here) {
+    const bool of_others = !champion.journal.empty() && !decided_on_class(champion, here);
+    return of_others ? Reason::nearest : Reason::champion;
+}
+
 template <class Op>
 void choose(Choice<Op>& choice, const PlanRequest& request, const Uses<Op>& uses,
             const KernelPlan& plan) {
@@ -103,13 +109,14 @@ void choose(Choice<Op>& choice, const PlanRequest& request, const Uses<Op>& uses
         choice = {found.variant, Reason::flag};
         return;
     }
+    const std::string here = cpu::class_name();
     for (const Champion& champion : champions()) {
-        if (champion.op != Op::name) continue;
+        if (champion.op != Op::name || !serves_class(champion, here)) continue;
         const FoundVariant<Op> found = find_variant<Op>(champion.variant);
         if (found.variant == nullptr || !why_not_all(*found.variant, uses).empty()) continue;
         if (kJoined<Op> && found.variant->on_gpu() != request.on_gpu) continue;
         if (!fits(*found.variant, plan)) continue;
-        choice = {found.variant, kFollowsMatvec<Op> ? Reason::follows : Reason::champion};
+        choice = {found.variant, kFollowsMatvec<Op> ? Reason::follows : reason_for(champion, here)};
         return;
     }
     if (kJoined<Op> && request.on_gpu) {
@@ -210,10 +217,11 @@ void choose_step(std::string_view step, std::span<const Alternative> alternative
         throw Error{fmt::format("steps: {}={}: {}. Choices: {}", step, named->second, why,
                                 names_of(alternatives))};
     }
+    const std::string cpu_class = cpu::class_name();
     for (const Champion& champion : champions()) {
-        if (champion.op != step) continue;
+        if (champion.op != step || !serves_class(champion, cpu_class)) continue;
         chosen = find(champion.variant);
-        reason = Reason::champion;
+        reason = reason_for(champion, cpu_class);
         if (chosen == nullptr || !may_be_default(*chosen, here)) continue;
         if (why_not_step(*chosen, here).empty()) return;
     }
@@ -251,6 +259,8 @@ std::string_view reason_name(Reason reason) {
             return "flag";
         case Reason::champion:
             return "champion";
+        case Reason::nearest:
+            return "nearest";
         case Reason::follows:
             return "follows";
         case Reason::reference:
@@ -318,7 +328,7 @@ KernelPlan resolve_plan(const PlanRequest& request, const UsedShapes& shapes,
 }
 
 std::string plan_text(const KernelPlan& plan) {
-    std::string text;
+    std::string text = fmt::format("CPU class {}\n", cpu::class_name());
     for_each_op(plan.kernels, [&](const auto& choice) {
         text += fmt::format("{:<16} {:<28} {}\n", op_name(choice), choice.variant->name,
                             reason_name(choice.reason));

@@ -70,8 +70,9 @@ constexpr bool kReadsCache =
 // Tokens of a prompt that one pass takes unless told otherwise.
 constexpr std::int64_t kDefaultBatch = 64;
 
-// follows: chosen to fit another op's choice, so it differs when that one does.
-enum class Reason { flag, champion, reference, follows };
+// follows: chosen to fit another op's choice, so it differs when that one does. nearest: a default
+// decided on another class of CPU (cpu::class_name()), since this class has no verdict of its own.
+enum class Reason { flag, champion, nearest, reference, follows };
 std::string_view reason_name(Reason reason);
 
 template <class Op>

@@ -32,7 +32,7 @@ struct ArmRequest {
 
 struct AppliedKernel {
     std::string variant;
-    std::string reason;  // "flag", "champion", "reference", or "follows" another op's choice
+    std::string reason;  // "flag", "champion", "nearest", "reference", "follows": engine/README.md
     double calls_per_token = 0;  // counted on a real decode step, not derived from the plan
     double calls_per_pass = 0;   // the same of a prompt's pass of several tokens, if it takes such
 };

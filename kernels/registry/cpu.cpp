@@ -158,6 +158,17 @@ std::string level() {
     return highest;
 }
 
+std::string class_name() {
+    const Regs vendor = ask(0, 0);
+    const std::uint32_t one = ask(1, 0).eax;
+    const std::uint32_t base = one >> 8 & 15;
+    const std::uint32_t family = base == 15 ? base + (one >> 20 & 255) : base;
+    const char* name = "other";
+    if (vendor.ebx == 0x756e6547) name = "intel";  // "Genu"
+    if (vendor.ebx == 0x68747541) name = "amd";    // "Auth"
+    return std::string(name) + '-' + std::to_string(family) + '-' + level();
+}
+
 std::int64_t last_level_cache_bytes() {
     // The system's own view first: cpuid counts the caches of the whole package on some machines.
     std::int64_t largest = 0;

@@ -63,6 +63,10 @@ bool beyond_level(const std::string& name, Features& hidden);
 constexpr const char* kLevels = "x86-64-v2, avx2, avx512, avx512_vnni, amx, native";
 std::string level();  // the highest of them that is available here
 
+// The class whose verdicts choose defaults: vendor, family and level, as "amd-26-avx512_vnni". The
+// level is that of available(), so a masked CPU is of the lesser class.
+std::string class_name();
+
 // Bytes of the largest cache, 0 when unknown; and the brand string, "unknown" without one.
 std::int64_t last_level_cache_bytes();
 std::string model_name();
