@@ -1,7 +1,6 @@
 // One line per default, best first; the first of an op names the journal entry that decided it on
 // the full geometry. A line without an entry is a starting point that no experiment has confirmed:
-// for lesser CPUs, for other files and prompts, or because it was not asked yet. A bound line is
-// for CPUs of the class that decided it.
+// for lesser CPUs, for other files and prompts, or because it was not asked yet.
 #include "engine/exec/champions.h"
 
 #include <string>
@@ -18,8 +17,6 @@ constexpr Champion kChampions[] = {
     {"mla", "absorbed_i16", "2026-11-22-champion-deep-i16-62018ffd", "amd-avx2"},
     {"mla", "absorbed", "2026-11-21-seed-absorbed-keys-e0a25161", "intel-avx512_vnni"},
     {"norm", "apart", ""},
-    {"q4_0_matvec", "avx512_vnni_rows16_pair_prefetch", "2026-11-24-champion-zen5-bytes-8c92febc",
-     "amd-26-avx512_vnni", true},
     {"q4_0_matvec", "avx512_vnni_rows16_q16_pair_prefetch",
      "2026-11-22-champion-dense-pair-a9cccb63", "intel-avx512_vnni"},
     {"q4_0_matvec", "avx512_vnni_rows16_q16_prefetch", "2026-11-21-seed-micro-winner-d44fdd55",
@@ -67,8 +64,6 @@ constexpr Champion kChampions[] = {
     {"q6_k_matmul", "avx2_rows16", ""},
     {"q8_0_matmul", "avx512_vnni_rows16", ""},
     {"q8_0_matmul", "avx2_rows16", ""},
-    {"q4_0_experts", "avx512_vnni_rows16_pair_prefetch", "2026-11-24-champion-zen5-bytes-8c92febc",
-     "amd-26-avx512_vnni", true},
     {"q4_0_experts", "avx512_vnni_rows16_q16_pair_prefetch",
      "2026-11-22-champion-experts-pair-751baf04", "intel-avx512_vnni"},
     {"q4_0_experts", "avx512_vnni_rows16_q16_prefetch",
@@ -139,9 +134,6 @@ std::string without_family(std::string_view name) {
 
 bool decided_on_class(const Champion& champion, std::string_view here) {
     return champion.decided_on == here || champion.decided_on == without_family(here);
-}
-bool serves_class(const Champion& champion, std::string_view here) {
-    return !champion.bound || decided_on_class(champion, here);
 }
 
 std::span<const Champion> champions() { return kChampions; }

@@ -1,6 +1,5 @@
 // The defaults: for each op the variants that won, best first, and for each step its alternative.
 // The first that this CPU and the model's shapes allow is taken; when none is, the reference runs.
-// A line may be bound to a class of CPU: vendor, family and level of features.
 #pragma once
 
 #include <span>
@@ -15,12 +14,10 @@ struct Champion {
     // The class of CPU that the entry measured: cpu::class_name() without the family where the
     // record does not tell it, as "intel-avx512_vnni".
     std::string_view decided_on = "";
-    bool bound = false;  // a default of that class only
 };
 
-// Whether a CPU of class `here` is of the class that decided, and whether the line may serve it.
+// Whether a CPU of class `here` is of the class that decided.
 bool decided_on_class(const Champion& champion, std::string_view here);
-bool serves_class(const Champion& champion, std::string_view here);
 
 // Several lines per op are allowed, in order of preference.
 std::span<const Champion> champions();

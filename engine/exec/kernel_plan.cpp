@@ -111,7 +111,7 @@ void choose(Choice<Op>& choice, const PlanRequest& request, const Uses<Op>& uses
     }
     const std::string here = cpu::class_name();
     for (const Champion& champion : champions()) {
-        if (champion.op != Op::name || !serves_class(champion, here)) continue;
+        if (champion.op != Op::name) continue;
         const FoundVariant<Op> found = find_variant<Op>(champion.variant);
         if (found.variant == nullptr || !why_not_all(*found.variant, uses).empty()) continue;
         if (kJoined<Op> && found.variant->on_gpu() != request.on_gpu) continue;
@@ -219,7 +219,7 @@ void choose_step(std::string_view step, std::span<const Alternative> alternative
     }
     const std::string cpu_class = cpu::class_name();
     for (const Champion& champion : champions()) {
-        if (champion.op != step || !serves_class(champion, cpu_class)) continue;
+        if (champion.op != step) continue;
         chosen = find(champion.variant);
         reason = reason_for(champion, cpu_class);
         if (chosen == nullptr || !may_be_default(*chosen, here)) continue;

@@ -182,7 +182,8 @@ const std::array kVerbs{
          "FOLDER…",
          1,
          -1,
-         "write the table of a folder of experiment files, or of journal entries, into its README.md",
+         "write the table of a folder of experiment files, or of journal entries, into its "
+         "README.md",
          {{"check", "", "write nothing; exit 1 if a table is out of date"}},
          verb_index},
     Verb{"tried",

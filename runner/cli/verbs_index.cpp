@@ -155,6 +155,7 @@ std::vector<Listed> entries_in(const fs::path& journal) {
                    front(text, "cpu_class"), front(text, "verdict"), front(text, "date"),
                    front(text, "decided"),   after(text, "\n# "),    {}};
         if (one.id.empty() || one.verdict.empty()) continue;
+        if (std::string gpu = front(text, "gpu"); !gpu.empty()) one.cpu_class = std::move(gpu);
         std::size_t at = text.find("| differs in |");
         if (at != std::string::npos) at = text.find('\n', text.find('\n', at) + 1);
         while (at != std::string::npos && text.compare(at, 4, "\n| `") == 0) {
@@ -224,7 +225,7 @@ std::string index_of(const fs::path& journal) {
     for (auto& [path, entries] : by_path) {
         std::sort(entries.begin(), entries.end());
         out += fmt::format(
-            "\n### {}\n\n| CPU class | verdict | day | entry | status | files |\n"
+            "\n### {}\n\n| CPU class or GPU | verdict | day | entry | status | files |\n"
             "| --- | --- | --- | --- | --- | --- |\n",
             cell(path));
         for (const Listed& one : entries) {

@@ -41,6 +41,18 @@ std::string fingerprint_value(const Record& record, const std::string& key) {
     return found == print.end() ? "" : found->second;
 }
 
+// The name of the GPU that an arm ran on; "" when none did.
+std::string gpu_of(const Record& record) {
+    for (const auto& [letter, arm] : record.spec.arms) {
+        const auto device = arm.engine_flags.find("device");
+        if (device == arm.engine_flags.end() || !device->second.starts_with("cuda")) continue;
+        const std::size_t colon = device->second.find(':');
+        const std::string n = colon == std::string::npos ? "0" : device->second.substr(colon + 1);
+        return fingerprint_value(record, "gpu" + n + "_name");
+    }
+    return "";
+}
+
 std::string headline_of(const Analysis& analysis) {
     std::string out = name(analysis.verdict);
     if (!analysis.reason.empty()) {
@@ -76,6 +88,9 @@ std::string head_table(const Record& record) {
     rows.push_back(
         {"CPU", fmt::format("{}, {} CPUs", escape_markdown(fingerprint_value(record, "cpu_model")),
                             escape_markdown(fingerprint_value(record, "cpus")))});
+    if (const std::string gpu = gpu_of(record); !gpu.empty()) {
+        rows.push_back({"GPU", escape_markdown(gpu)});
+    }
     rows.push_back({"CPU class", markdown_code(cpu_class(record))});
     rows.push_back({"memory read speed",
                     speed ? fmt::format("{:.1f} GB/s", *speed) : std::string("not measured")});
@@ -103,6 +118,7 @@ std::string front_matter(const Record& record) {
     out += fmt::format("pairs: {}\n", analysis.pairs);
     out += "machine: " + yaml(machine) + "\n";
     out += "cpu: " + yaml(fingerprint_value(record, "cpu_model")) + "\n";
+    if (const std::string gpu = gpu_of(record); !gpu.empty()) out += "gpu: " + yaml(gpu) + "\n";
     out += "cpu_class: " + yaml(cpu_class(record)) + "\n";
     out += "read_gb_per_s: " + yaml_number(read_speed(record)) + "\n";
     out += "weights: " + yaml(weights(record)) + "\n";

@@ -99,9 +99,7 @@ std::string scratch_dir() {
     return roomy && ::access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";
 }
 
-std::string self_exe_dir() {
-    return std::filesystem::path(self_path()).parent_path().string();
-}
+std::string self_exe_dir() { return std::filesystem::path(self_path()).parent_path().string(); }
 
 std::string read_file(const std::string& path) {
     const Fd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};

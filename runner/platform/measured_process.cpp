@@ -49,6 +49,7 @@ struct Kept {
     }
 
     std::string text() const {
+        if (tail_cap == 0) return head;
         if (total <= head_cap + tail_cap) return head + tail;
         return head + "\n[…]\n" + tail.substr(tail.size() - tail_cap);
     }

@@ -1,5 +1,5 @@
-// Vendor and flags to the class; the three machines of the first records by their flags' hash.
-// The same table stands in runner/storage/migrations/0100_search.sql.
+// Vendor and flags to the class; the machines of records from before it was stored by their flags'
+// hash. The same table stands in runner/storage/migrations/0100_search.sql.
 #include "runner/record/cpu_class.h"
 
 namespace steady {
@@ -26,6 +26,7 @@ std::string cpu_class(const Fingerprint& fingerprint) {
     if (flags->second == "34a7831d9e3d2791") return "intel-amx";
     if (flags->second == "bb6fa18d4aa2c5be") return "intel-avx512_vnni";
     if (flags->second == "a3b2e5a99de0ca63") return "amd-avx2";
+    if (flags->second == "ebf54ef511e85980") return "amd-avx512_vnni";
     return "unknown";
 }
 

@@ -77,24 +77,19 @@ TEST(Champions, EachEntryAcceptedWhatItIsCitedFor) {
     EXPECT_GT(cited, 0);
 }
 
-// A bound line serves its class alone; a free line serves all, and tells which it was decided on.
-TEST(Champions, ABoundLineServesItsClass) {
-    const Champion bound{"op", "variant", "entry", "amd-26-avx512_vnni", true};
-    EXPECT_TRUE(serves_class(bound, "amd-26-avx512_vnni"));
-    EXPECT_TRUE(decided_on_class(bound, "amd-26-avx512_vnni"));
-    EXPECT_FALSE(serves_class(bound, "amd-25-avx512_vnni"));
-    EXPECT_FALSE(serves_class(bound, "intel-6-avx512_vnni"));
-    EXPECT_FALSE(serves_class(bound, "amd-26-avx2"));
-    const Champion free{"op", "variant", "entry", "intel-avx512_vnni"};
-    EXPECT_TRUE(serves_class(free, "amd-26-avx512_vnni"));
-    EXPECT_TRUE(decided_on_class(free, "intel-6-avx512_vnni"));
-    EXPECT_FALSE(decided_on_class(free, "intel-6-amx"));
+TEST(Champions, AVerdictIsOfItsClass) {
+    const Champion one{"op", "variant", "entry", "amd-26-avx512_vnni"};
+    EXPECT_TRUE(decided_on_class(one, "amd-26-avx512_vnni"));
+    EXPECT_FALSE(decided_on_class(one, "amd-25-avx512_vnni"));
+    EXPECT_FALSE(decided_on_class(one, "amd-26-avx2"));
+    const Champion any_family{"op", "variant", "entry", "intel-avx512_vnni"};
+    EXPECT_TRUE(decided_on_class(any_family, "intel-6-avx512_vnni"));
+    EXPECT_FALSE(decided_on_class(any_family, "intel-6-amx"));
 }
 
 TEST(Champions, EachEntryHasTheClassThatDecided) {
     for (const Champion& one : champions()) {
         EXPECT_EQ(one.journal.empty(), one.decided_on.empty()) << one.op << ' ' << one.variant;
-        EXPECT_TRUE(!one.bound || !one.journal.empty()) << one.op << ' ' << one.variant;
     }
 }
 

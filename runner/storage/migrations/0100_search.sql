@@ -19,7 +19,8 @@ create function cpu_class(p_print jsonb) returns text
   select coalesce(p_print ->> 'cpu_class', case p_print ->> 'cpu_flags_sha256'
     when '34a7831d9e3d2791' then 'intel-amx'
     when 'bb6fa18d4aa2c5be' then 'intel-avx512_vnni'
-    when 'a3b2e5a99de0ca63' then 'amd-avx2' end)
+    when 'a3b2e5a99de0ca63' then 'amd-avx2'
+    when 'ebf54ef511e85980' then 'amd-avx512_vnni' end)
 $$;
 
 -- What an experiment is found by beside its own file.
