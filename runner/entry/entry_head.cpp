@@ -84,7 +84,7 @@ std::string code_words(const std::string& revision) {
 
 std::string head_table(const Record& record) {
     const auto speed = read_speed(record);
-    std::vector<std::vector<std::string>> rows = {{"measured on", ""}};
+    std::vector<std::vector<std::string>> rows = {{"measured on", "value"}};
     rows.push_back(
         {"CPU", fmt::format("{}, {} CPUs", escape_markdown(fingerprint_value(record, "cpu_model")),
                             escape_markdown(fingerprint_value(record, "cpus")))});

@@ -83,7 +83,7 @@ protected:
 
 TEST_F(OutsideWorker, RunsWhatIsRegisteredConfined) {
     add_program();
-    const std::string id = submit("registered", question(slow, fast, {"./burn", "500"}));
+    const std::string id = submit("registered", question(slow, fast, {"./burn", "4000"}));
     const CliResult worked = cli.run({"worker", "--once"});
     ASSERT_EQ(worked.code, 0) << worked.err;
     EXPECT_EQ(queued(), 0U);
@@ -95,7 +95,7 @@ TEST_F(OutsideWorker, RunsWhatIsRegisteredConfined) {
 }
 
 TEST_F(OutsideWorker, LeavesUnregisteredProgramsAlone) {
-    submit("unregistered", question(slow, fast, {"./burn", "500"}));
+    submit("unregistered", question(slow, fast, {"./burn", "4000"}));
     EXPECT_EQ(cli.run({"worker", "--once"}).code, 0);
     EXPECT_EQ(queued(), 1U);
 }
@@ -116,7 +116,7 @@ TEST_F(OutsideWorker, RefusesWhatTheRegistrationDoesNotAllow) {
 }
 
 TEST_F(OutsideWorker, TakesAnyCommandOnlyWhenStartedForIt) {
-    Json spec = question(slow, fast, {"./burn", "500"});
+    Json spec = question(slow, fast, {"./burn", "4000"});
     spec["subject"]["build"] = Json::array({Json::array({"cc", "-O1", "-o", "burn", "burn.c"})});
     const std::string id = submit("free-command", spec, {"--commands"});
     EXPECT_EQ(cli.run({"worker", "--once"}).code, 0);
