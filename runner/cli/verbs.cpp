@@ -184,7 +184,9 @@ const std::array kVerbs{
          -1,
          "write the table of a folder of experiment files, or of journal entries, into its "
          "README.md",
-         {{"check", "", "write nothing; exit 1 if a table is out of date"}},
+         {{"check", "",
+           "write nothing; exit 1 if a table is out of date; entries without a committed record "
+           "may be absent"}},
          verb_index},
     Verb{"tried",
          "WORDS",

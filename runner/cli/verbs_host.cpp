@@ -64,19 +64,23 @@ Finding clock_finding() {
             ns > 500};
 }
 
+std::string or_unknown(std::optional<unsigned> value) {
+    return value ? std::to_string(*value) : "unknown";
+}
+
 void add_gpu_findings(std::vector<Finding>& all) {
     for (const GpuFacts& gpu : gpu_facts()) {
-        const unsigned limit_w = gpu.power_limit_w.value_or(0);
         all.push_back({fmt::format("GPU {}, driver {}, {} MHz of at most {}", gpu.name, gpu.driver,
-                                   gpu.clock_mhz.value_or(0), gpu.most_clock_mhz.value_or(0)),
+                                   or_unknown(gpu.clock_mhz), or_unknown(gpu.most_clock_mhz)),
                        "", false});
-        all.push_back({fmt::format("GPU power limit {} W", limit_w),
+        all.push_back({fmt::format("GPU power limit {} W", or_unknown(gpu.power_limit_w)),
                        fmt::format("nvidia-smi -pl {} (as root): below its usual limit the GPU "
                                    "lowers its clocks under load",
-                                   gpu.most_power_w.value_or(0)),
-                       limit_w < gpu.most_power_w.value_or(0)});
-        all.push_back({"GPU persistence mode " +
-                           std::string(gpu.persistence.value_or(true) ? "on or unknown" : "off"),
+                                   gpu.usual_power_w.value_or(0)),
+                       gpu.power_limit_w && gpu.power_limit_w < gpu.usual_power_w});
+        all.push_back({"GPU persistence mode " + std::string(!gpu.persistence   ? "unknown"
+                                                             : *gpu.persistence ? "on"
+                                                                                : "off"),
                        "nvidia-smi -pm 1 (as root): else the driver starts anew in each process",
                        !gpu.persistence.value_or(true)});
         all.push_back({fmt::format("{} programs compute on this GPU", gpu.other_processes),

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <tuple>
 
 #include "kernels/base/error.h"
@@ -46,10 +47,38 @@ std::string after(const std::string& text, const std::string& before) {
     return text.substr(begin, text.find('\n', begin) - begin);
 }
 
+std::string front(const std::string& text, const std::string& key) {
+    std::string value = after(text, "\n" + key + ": ");
+    std::erase(value, '"');
+    return value;
+}
+
+// Whether the project holds the record that the entry is made from.
+bool is_published(const fs::path& entry) {
+    const std::string id = front(read_file(entry.string()), "id");
+    const fs::path record =
+        fs::path(project_root()) / "experiments/records" / (id + ".steady.json");
+    const std::string path = "\"journal/" + entry.filename().string() + "\"";
+    return fs::exists(record) && read_file(record.string()).find(path) != std::string::npos;
+}
+
+// The page to compare with; absent when it is written.
+using Checked = std::optional<std::string>;
+
+// A page may leave out entries of one's own; once listed, they count.
+std::vector<fs::path> entry_files(const fs::path& journal, const Checked& checked) {
+    std::vector<fs::path> files = sorted_files(journal, ".md");
+    if (!checked) return files;
+    std::erase_if(files, [&](const fs::path& file) {
+        return checked->find(file.filename().string()) == std::string::npos && !is_published(file);
+    });
+    return files;
+}
+
 // An entry opens with front matter and the title "# <question>: <verdict>, <effect> <metric>".
-std::vector<Answer> answers_in(const fs::path& journal) {
+std::vector<Answer> answers_in(const fs::path& journal, const Checked& checked) {
     std::vector<Answer> answers;
-    for (const fs::path& file : sorted_files(journal, ".md")) {
+    for (const fs::path& file : entry_files(journal, checked)) {
         const std::string text = read_file(file.string());
         const std::string title = after(text, "\n# ");
         const std::size_t colon = title.find(": ");
@@ -102,9 +131,9 @@ std::string answered(const Spec& spec, const std::vector<Answer>& answers,
     return parts.empty() ? "not yet" : fmt::format("{}", fmt::join(parts, "<br>"));
 }
 
-std::string table_of(const fs::path& folder) {
+std::string table_of(const fs::path& folder, const Checked& checked) {
     const fs::path journal = fs::path(project_root()) / "journal";
-    const std::vector<Answer> answers = answers_in(journal);
+    const std::vector<Answer> answers = answers_in(journal, checked);
     const std::string to_journal = fs::absolute(journal)
                                        .lexically_normal()
                                        .lexically_relative(fs::absolute(folder).lexically_normal())
@@ -141,15 +170,9 @@ struct Listed {
     }
 };
 
-std::string front(const std::string& text, const std::string& key) {
-    std::string value = after(text, "\n" + key + ": ");
-    std::erase(value, '"');
-    return value;
-}
-
-std::vector<Listed> entries_in(const fs::path& journal) {
+std::vector<Listed> entries_in(const fs::path& journal, const Checked& checked) {
     std::vector<Listed> all;
-    for (const fs::path& file : sorted_files(journal, ".md")) {
+    for (const fs::path& file : entry_files(journal, checked)) {
         const std::string text = read_file(file.string());
         Listed one{file.stem().string(),     front(text, "id"),      front(text, "question"),
                    front(text, "cpu_class"), front(text, "verdict"), front(text, "date"),
@@ -205,9 +228,9 @@ std::string files_of(const Listed& one, const std::map<std::string, std::string>
 }
 
 // What differs × CPU class × verdict, from the heads of the entries.
-std::string index_of(const fs::path& journal) {
+std::string index_of(const fs::path& journal, const Checked& checked) {
     const fs::path root = project_root();
-    const std::vector<Listed> all = entries_in(journal);
+    const std::vector<Listed> all = entries_in(journal, checked);
     std::map<std::string, std::vector<Listed>> by_path;
     for (const Listed& one : all) {
         for (const std::string& path : one.paths) by_path[path].push_back(one);
@@ -253,6 +276,7 @@ std::string with_table(const std::string& page, const std::string& table) {
 int verb_index(const Arguments& arguments) {
     nlohmann::json files = nlohmann::json::array();
     std::vector<std::string> stale;
+    const bool check = arguments.has("check");
     for (const std::string& word : arguments.words) {
         if (!fs::is_directory(word)) {
             throw Error(fmt::format(
@@ -261,13 +285,14 @@ int verb_index(const Arguments& arguments) {
         }
         const fs::path path = fs::path(word) / "README.md";
         const std::string before = fs::exists(path) ? read_file(path.string()) : std::string();
-        const bool journal = !entries_in(word).empty();
-        const std::string now = with_table(before, journal ? index_of(word) : table_of(word));
+        const Checked checked = check ? Checked(before) : std::nullopt;
+        const bool journal = !entries_in(word, std::nullopt).empty();
+        const std::string now =
+            with_table(before, journal ? index_of(word, checked) : table_of(word, checked));
         if (now != before) stale.push_back(path.string());
-        if (now != before && !arguments.has("check")) write_file_atomic(path.string(), now);
+        if (now != before && !check) write_file_atomic(path.string(), now);
         files.push_back({{"file", path.string()}, {"changed", now != before}});
     }
-    const bool check = arguments.has("check");
     std::string text = fmt::format("{} pages, {} {}", files.size(), stale.size(),
                                    check ? "out of date" : "written");
     for (const std::string& path : stale) text += "\n" + path;

@@ -77,6 +77,12 @@ void learn_shipped(Store& store) {
 }
 
 search::Findings find_tried(Store& store, const std::string& words, bool decided_only) {
+    if (search::query_of(words).empty()) {
+        throw Error(
+            fmt::format("\"{}\" has no letter or digit to look for; give a flag, an op, a "
+                        "variant, a verdict or words of the claim",
+                        words));
+    }
     learn_shipped(store);
     search::Findings found;
     store.connection().transact([&](pqxx::transaction_base& transaction) {
@@ -119,9 +125,6 @@ std::string tried_hint(Store& store, const Spec& spec) {
 int verb_tried(const Arguments& arguments) {
     Store store = open_store(arguments);
     const std::string words = fmt::format("{}", fmt::join(arguments.words, " "));
-    if (search::query_of(words).empty()) {
-        throw Error(fmt::format("steady tried: \"{}\" has no letter or digit to look for", words));
-    }
     const search::Findings found = find_tried(store, words);
     return print(arguments, findings_json(found), findings_text(found, words));
 }

@@ -92,7 +92,8 @@ Fingerprint machine_fingerprint() {
     Fingerprint print;
     print["cpu_model"] = or_unknown(field_of(cpuinfo, "model name", ':'));
     print["cpu_class"] =
-        cpu_class_of(field_of(cpuinfo, "vendor_id", ':'), field_of(cpuinfo, "flags", ':'));
+        cpu_class_of(field_of(cpuinfo, "vendor_id", ':'), field_of(cpuinfo, "cpu family", ':'),
+                     field_of(cpuinfo, "flags", ':'));
     print["cpu_flags_sha256"] = flags_hash(cpuinfo);
     print["cpus"] = std::to_string(::sysconf(_SC_NPROCESSORS_ONLN));
     print["kernel"] = std::string(system.sysname) + " " + system.release;

@@ -91,9 +91,8 @@ GpuFacts facts_of(const Nvml& nvml, Device device) {
     if (const auto on = nvml.number("nvmlDeviceGetPersistenceMode", device))
         facts.persistence = *on != 0;
     facts.power_limit_w = watts(nvml.number("nvmlDeviceGetEnforcedPowerLimit", device));
-    facts.most_power_w = watts(nvml.number("nvmlDeviceGetPowerManagementDefaultLimit", device));
+    facts.usual_power_w = watts(nvml.number("nvmlDeviceGetPowerManagementDefaultLimit", device));
     facts.clock_mhz = nvml.number("nvmlDeviceGetClockInfo", device, kGraphicsClock);
-    facts.memory_clock_mhz = nvml.number("nvmlDeviceGetClockInfo", device, kMemoryClock);
     facts.most_clock_mhz = nvml.number("nvmlDeviceGetMaxClockInfo", device, kGraphicsClock);
     facts.most_memory_clock_mhz = nvml.number("nvmlDeviceGetMaxClockInfo", device, kMemoryClock);
     facts.other_processes = others_on(nvml, device);

@@ -12,8 +12,8 @@ namespace steady {
 struct GpuFacts {
     std::string name, driver;
     std::optional<bool> ecc, mig, persistence;
-    std::optional<unsigned> power_limit_w, clock_mhz, memory_clock_mhz;           // now
-    std::optional<unsigned> most_power_w, most_clock_mhz, most_memory_clock_mhz;  // at most
+    std::optional<unsigned> power_limit_w, usual_power_w;  // enforced now, and the driver's default
+    std::optional<unsigned> clock_mhz, most_clock_mhz, most_memory_clock_mhz;
     std::size_t other_processes = 0;  // that compute on it
 };
 

@@ -4,7 +4,8 @@
 
 namespace steady {
 
-std::string cpu_class_of(const std::string& vendor_id, const std::string& flags) {
+std::string cpu_class_of(const std::string& vendor_id, const std::string& family,
+                         const std::string& flags) {
     const std::string vendor = vendor_id == "GenuineIntel"   ? "intel"
                                : vendor_id == "AuthenticAMD" ? "amd"
                                                              : "other";
@@ -12,10 +13,12 @@ std::string cpu_class_of(const std::string& vendor_id, const std::string& flags)
     const auto has = [&](const std::string& flag) {
         return padded.find(" " + flag + " ") != std::string::npos;
     };
-    if (has("amx_int8")) return vendor + "-amx";
-    if (has("avx512_vnni")) return vendor + "-avx512_vnni";
-    if (has("avx512f")) return vendor + "-avx512";
-    return vendor + (has("avx2") ? "-avx2" : "-baseline");
+    const char* level = has("amx_int8")      ? "amx"
+                        : has("avx512_vnni") ? "avx512_vnni"
+                        : has("avx512f")     ? "avx512"
+                        : has("avx2")        ? "avx2"
+                                             : "x86-64-v2";
+    return vendor + "-" + (family.empty() ? "0" : family) + "-" + level;
 }
 
 std::string cpu_class(const Fingerprint& fingerprint) {
@@ -26,7 +29,7 @@ std::string cpu_class(const Fingerprint& fingerprint) {
     if (flags->second == "34a7831d9e3d2791") return "intel-amx";
     if (flags->second == "bb6fa18d4aa2c5be") return "intel-avx512_vnni";
     if (flags->second == "a3b2e5a99de0ca63") return "amd-avx2";
-    if (flags->second == "ebf54ef511e85980") return "amd-avx512_vnni";
+    if (flags->second == "ebf54ef511e85980") return "amd-26-avx512_vnni";
     return "unknown";
 }
 

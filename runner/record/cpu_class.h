@@ -1,5 +1,6 @@
-// The CPU class of a run: vendor and best instruction set, the unit in which verdicts generalise
-// and defaults are chosen: intel-amx, intel-avx512_vnni, intel-avx512, amd-avx512_vnni, amd-avx2, …
+// The CPU class of a run: vendor, family and best instruction set, the unit in which verdicts
+// generalise and defaults are chosen, written as cpu::class_name() of the engine writes it:
+// intel-6-amx, amd-26-avx512_vnni, … Of older records the family is not known: intel-amx.
 #pragma once
 
 #include <string>
@@ -9,7 +10,8 @@
 namespace steady {
 
 // flags: words of /proc/cpuinfo, separated by spaces.
-std::string cpu_class_of(const std::string& vendor_id, const std::string& flags);
+std::string cpu_class_of(const std::string& vendor_id, const std::string& family,
+                         const std::string& flags);
 
 // As the run stored it; for machines that measured before runs stored it, by the hash of their
 // flags. "unknown" when neither tells.

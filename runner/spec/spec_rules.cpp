@@ -5,102 +5,28 @@
 #include <utility>
 
 #include "runner/adapters/adapter.h"
+#include "runner/spec/rule_builders.h"
 
 namespace steady {
 namespace {
 
-using Kind = SpecRule::Kind;
 using Fields = std::vector<SpecField>;
 
 constexpr bool kRequired = true;
 constexpr bool kOptional = false;
 
-const char* const kPercentPattern = "^[+-]?[0-9]+(\\.[0-9]+)?%$";
 const char* const kCellPattern = "^[a-z][a-z0-9_]{0,31}$";
 
-SpecRule text(std::size_t min, std::size_t max) {
-    SpecRule rule;
-    rule.min_size = min;
-    rule.max_size = max;
-    return rule;
-}
-
-SpecRule pattern(std::string expression, std::string meaning, std::size_t max = 200) {
-    SpecRule rule;
-    rule.min_size = 1;
-    rule.max_size = max;
-    rule.pattern = std::move(expression);
-    rule.meaning = std::move(meaning);
-    return rule;
-}
-
-SpecRule words(std::vector<std::string> choices) {
-    SpecRule rule;
-    rule.kind = Kind::word;
-    rule.words = std::move(choices);
-    return rule;
-}
-
-SpecRule integer(std::uint64_t low, std::uint64_t high) {
-    SpecRule rule;
-    rule.kind = Kind::integer;
-    rule.low = low;
-    rule.high = high;
-    return rule;
-}
-
-SpecRule number(double least, double most) {
-    SpecRule rule;
-    rule.kind = Kind::number;
-    rule.least = least;
-    rule.most = most;
-    return rule;
-}
-
-SpecRule percent(double least, double most) {
-    SpecRule rule;
-    rule.kind = Kind::percent;
-    rule.pattern = kPercentPattern;
-    rule.min_size = 1;
-    rule.max_size = 32;
-    rule.least = least;
-    rule.most = most;
-    return rule;
-}
-
-SpecRule scalar() {  // a word or a number: the value of a matrix cell
-    SpecRule rule;
-    rule.kind = Kind::scalar;
-    rule.min_size = 1;
-    rule.max_size = 64;
-    return rule;
-}
-
-SpecRule list(SpecRule item, std::size_t min, std::size_t max) {
-    SpecRule rule;
-    rule.kind = Kind::list;
-    rule.min_size = min;
-    rule.max_size = max;
-    rule.item = std::make_shared<const SpecRule>(std::move(item));
-    return rule;
-}
-
-SpecRule map(std::string keys, std::string meaning, SpecRule item, std::size_t max) {
-    SpecRule rule;
-    rule.kind = Kind::map;
-    rule.max_size = max;
-    rule.pattern = std::move(keys);
-    rule.meaning = std::move(meaning);
-    rule.item = std::make_shared<const SpecRule>(std::move(item));
-    return rule;
-}
-
-SpecRule object(Fields fields) {
-    SpecRule rule;
-    rule.kind = Kind::object;
-    rule.fields = std::move(fields);
-    return rule;
-}
+using rules::integer;
+using rules::list;
+using rules::map;
+using rules::number;
+using rules::object;
+using rules::pattern;
+using rules::percent;
+using rules::scalar;
+using rules::text;
+using rules::words;
 
 SpecRule file_name() {
     return pattern("^[A-Za-z0-9][A-Za-z0-9._+-]*(/[A-Za-z0-9][A-Za-z0-9._+-]*)*$",
@@ -337,7 +263,8 @@ SpecRule whole_file() {
         {"arms", kRequired,
          object({{"A", kRequired, arm(), "The baseline."},
                  {"B", kRequired, arm(), "The candidate."},
-                 {"B0", kOptional, arm(), "Layout control: B's build, the feature off."}}),
+                 {"B0", kOptional, arm(),
+                  "Layout control: B's build, the feature off. Not run yet."}}),
          "The two settings that are compared."},
         {"expect_diff", kRequired, list(text(1, 200), 0, 100),
          "Every path in which the arms differ, e.g. kernels.q4_0_experts; [] for an A/A run."},

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "kernels/base/error.h"
+#include "tests/support/process_alive.h"
 
 namespace steady {
 namespace {
@@ -34,13 +35,6 @@ MeasuredCommand sh(const std::string& script) { return command({"/bin/sh", "-c",
 
 double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-bool alive(pid_t pid) {  // a zombie is dead
-    std::ifstream file(fmt::format("/proc/{}/stat", pid));
-    std::string text;
-    if (!std::getline(file, text)) return false;
-    return text.at(text.rfind(')') + 2) != 'Z';
 }
 
 TEST(MeasuredProcess, EndsAreReported) {

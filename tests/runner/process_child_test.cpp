@@ -20,6 +20,7 @@
 
 #include "kernels/base/error.h"
 #include "runner/platform/process.h"
+#include "tests/support/process_alive.h"
 
 namespace steady {
 namespace {
@@ -37,13 +38,6 @@ ChildOptions sh(const std::string& script) {
 
 double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-bool alive(pid_t pid) {  // a zombie is dead
-    std::ifstream file(fmt::format("/proc/{}/stat", pid));
-    std::string text;
-    if (!std::getline(file, text)) return false;
-    return text.at(text.rfind(')') + 2) != 'Z';
 }
 
 // A signal that was sent may still have to be delivered.

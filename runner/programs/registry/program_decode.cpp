@@ -9,64 +9,21 @@
 #include "runner/base/json_reader.h"
 #include "runner/programs/registry/command_template.h"
 #include "runner/programs/registry/registered_program.h"
-#include "runner/spec/spec_rules.h"
+#include "runner/spec/rule_builders.h"
 
 namespace steady {
 namespace {
 
-using Kind = SpecRule::Kind;
 using Words = std::vector<std::string>;
 using Problems = std::vector<JsonProblem>;
 
-SpecRule text(std::size_t max, std::string pattern = {}, std::string meaning = {}) {
-    SpecRule rule;
-    rule.min_size = 1;
-    rule.max_size = max;
-    rule.pattern = std::move(pattern);
-    rule.meaning = std::move(meaning);
-    return rule;
-}
-
-SpecRule word(Words choices) {
-    SpecRule rule;
-    rule.kind = Kind::word;
-    rule.words = std::move(choices);
-    return rule;
-}
-
-SpecRule count(std::uint64_t low, std::uint64_t high) {
-    SpecRule rule;
-    rule.kind = Kind::integer;
-    rule.low = low;
-    rule.high = high;
-    return rule;
-}
-
-SpecRule list(SpecRule item, std::size_t max) {
-    SpecRule rule;
-    rule.kind = Kind::list;
-    rule.min_size = 1;
-    rule.max_size = max;
-    rule.item = std::make_shared<const SpecRule>(std::move(item));
-    return rule;
-}
-
-SpecRule map(std::string keys, std::string meaning, SpecRule item) {
-    SpecRule rule;
-    rule.kind = Kind::map;
-    rule.max_size = 64;
-    rule.pattern = std::move(keys);
-    rule.meaning = std::move(meaning);
-    rule.item = std::make_shared<const SpecRule>(std::move(item));
-    return rule;
-}
-
-SpecRule object(std::vector<SpecField> fields) {
-    SpecRule rule;
-    rule.kind = Kind::object;
-    rule.fields = std::move(fields);
-    return rule;
-}
+using rules::integer;
+using rules::list;
+using rules::map;
+using rules::object;
+using rules::pattern;
+using rules::text;
+using rules::words;
 
 Words adapter_names() {
     std::set<std::string> names{"process"};
@@ -76,38 +33,40 @@ Words adapter_names() {
 
 SpecRule limits() {
     return object({
-        {"memory_mb", false, count(16, 16U << 20U), "Of one process; absent: no limit."},
-        {"scratch_mb", false, count(1, 1U << 20U), "Of /tmp; absent: 1024."},
-        {"processes", false, count(1, 100000), "And threads, together; absent: 512."},
-        {"build_minutes", false, count(1, 1440), "For the whole build; absent: 60."},
+        {"memory_mb", false, integer(16, 16U << 20U), "Of one process; absent: no limit."},
+        {"scratch_mb", false, integer(1, 1U << 20U), "Of /tmp; absent: 1024."},
+        {"processes", false, integer(1, 100000), "And threads, together; absent: 512."},
+        {"build_minutes", false, integer(1, 1440), "For the whole build; absent: 60."},
     });
 }
 
 const SpecRule& program_rules() {
-    const SpecRule command = list(text(2000), 100);
-    const SpecRule path = text(500, "^/[^\\0]*$", "an absolute path");
-    const SpecRule variable = text(1000);
+    const SpecRule command = list(text(1, 2000), 1, 100);
+    const SpecRule path = pattern("^/[^\\0]*$", "an absolute path", 500);
+    const SpecRule variable = text(1, 1000);
     const char* variables = "^[A-Z_][A-Z0-9_]*$";
     const char* variable_meaning = "the name of an environment variable";
     static const SpecRule rules = object({
         {"name", true,
-         text(40, "^[a-z0-9][a-z0-9-]{1,39}$", "2 to 40 of a-z 0-9 -, equal to the file's stem"),
+         pattern("^[a-z0-9][a-z0-9-]{1,39}$", "2 to 40 of a-z 0-9 -, equal to the file's stem", 40),
          "What experiments call it."},
         {"repository", true, path, "A git repository on this machine."},
-        {"refs", true, list(text(200), 50), "Branches and tags that may be measured; * is any."},
-        {"build", false, list(command, 20), "Commands that build a revision; {src}, {jobs}."},
-        {"run", true, list(command, 20), "Commands that may be measured, with {arguments}."},
+        {"refs", true, list(text(1, 200), 1, 50),
+         "Branches and tags that may be measured; * is any."},
+        {"build", false, list(command, 1, 20), "Commands that build a revision; {src}, {jobs}."},
+        {"run", true, list(command, 1, 20), "Commands that may be measured, with {arguments}."},
         {"arguments", false,
          map("^[a-z][a-z0-9_]*$", "the name of an argument",
-             object({{"pattern", true, text(500), "What the whole value must match."},
-                     {"example", true, text(500), "A value for `steady program check`."}})),
+             object({{"pattern", true, text(1, 500), "What the whole value must match."},
+                     {"example", true, text(1, 500), "A value for `steady program check`."}}),
+             64),
          "Every {argument} of run."},
-        {"adapters", false, list(word(adapter_names()), 20), "What may read its output."},
-        {"env", false, map(variables, variable_meaning, variable), "Always set."},
-        {"env_allowed", false, map(variables, variable_meaning, text(500)),
+        {"adapters", false, list(words(adapter_names()), 1, 20), "What may read its output."},
+        {"env", false, map(variables, variable_meaning, variable, 64), "Always set."},
+        {"env_allowed", false, map(variables, variable_meaning, text(1, 500), 64),
          "Variables that arms may set, with the pattern of their values."},
-        {"network", false, word({"no", "yes"}), "Whether it sees the network; absent: no."},
-        {"readable", false, list(path, 20), "Further folders that it may read."},
+        {"network", false, words({"no", "yes"}), "Whether it sees the network; absent: no."},
+        {"readable", false, list(path, 1, 20), "Further folders that it may read."},
         {"limits", false, limits(), "Memory, scratch space, processes, build time."},
     });
     return rules;

@@ -20,7 +20,7 @@ create function cpu_class(p_print jsonb) returns text
     when '34a7831d9e3d2791' then 'intel-amx'
     when 'bb6fa18d4aa2c5be' then 'intel-avx512_vnni'
     when 'a3b2e5a99de0ca63' then 'amd-avx2'
-    when 'ebf54ef511e85980' then 'amd-avx512_vnni' end)
+    when 'ebf54ef511e85980' then 'amd-26-avx512_vnni' end)
 $$;
 
 -- What an experiment is found by beside its own file.

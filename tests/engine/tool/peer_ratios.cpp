@@ -9,6 +9,7 @@
 #include <sstream>
 #include <vector>
 
+#include "runner/statistics/statistics.h"
 #include "runner/statistics/statistics_ranks.h"
 
 int main() {
@@ -25,17 +26,13 @@ int main() {
                       << "': as many rates as the first line are needed\n";
             return 2;
         }
-        std::vector<double> sorted = rates;
-        std::sort(sorted.begin(), sorted.end());
         std::vector<double> logs;
         for (std::size_t i = 0; i < rates.size(); ++i) logs.push_back(std::log(ours[i] / rates[i]));
         const steady::HodgesLehmann ratio = steady::hodges_lehmann(logs);
-        const std::size_t half = sorted.size() / 2;
-        const double median =
-            sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
-        fmt::print("| {} | {:.2f} | {:.2f} to {:.2f} | {:.3f} | {:.3f} to {:.3f} |\n", name, median,
-                   sorted.front(), sorted.back(), std::exp(ratio.estimate), std::exp(ratio.lower),
-                   std::exp(ratio.upper));
+        const auto [low, high] = std::minmax_element(rates.begin(), rates.end());
+        fmt::print("| {} | {:.2f} | {:.2f} to {:.2f} | {:.3f} | {:.3f} to {:.3f} |\n", name,
+                   steady::median(rates), *low, *high, std::exp(ratio.estimate),
+                   std::exp(ratio.lower), std::exp(ratio.upper));
     }
     return ours.empty() ? 2 : 0;
 }
