@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "dashboard/server/http.h"
@@ -99,20 +100,32 @@ std::string table_html(const std::vector<std::string>& lines, std::size_t& i) {
     return html + "</tbody></table></div>\n";
 }
 
+// A YAML scalar as a person reads it; "" for null.
+std::string plain(std::string_view yaml) {
+    while (yaml.starts_with(' ')) yaml.remove_prefix(1);
+    if (yaml == "null") return {};
+    if (!yaml.starts_with('"')) return std::string(yaml);
+    const auto text = nlohmann::json::parse(yaml, nullptr, false);
+    return text.is_string() ? text.get<std::string>() : std::string(yaml);
+}
+
+// Folded: an entry's first table says the same in words.
 std::string front_matter(const std::vector<std::string>& lines, std::size_t& i) {
     if (lines.empty() || lines[0] != "---") return {};
     std::size_t end = 1;
     while (end < lines.size() && lines[end] != "---") ++end;
     if (end == lines.size()) return {};
-    std::string html = "<dl class=\"facts\">\n";
+    std::string html = "<details><summary>front matter</summary><dl class=\"facts\">\n";
     for (std::size_t k = 1; k < end; ++k) {
         const std::size_t colon = lines[k].find(':');
         if (colon == std::string::npos) continue;
+        const std::string value = plain(std::string_view(lines[k]).substr(colon + 1));
+        if (value.empty()) continue;
         html += "<div><dt>" + escape_html(lines[k].substr(0, colon)) + "</dt><dd>" +
-                escape_html(lines[k].substr(colon + 1)) + "</dd></div>\n";
+                escape_html(value) + "</dd></div>\n";
     }
     i = end + 1;
-    return html + "</dl>\n";
+    return html + "</dl></details>\n";
 }
 
 }  // namespace

@@ -88,11 +88,10 @@ std::string head_table(const Record& record) {
     rows.push_back(
         {"CPU", fmt::format("{}, {} CPUs", escape_markdown(fingerprint_value(record, "cpu_model")),
                             escape_markdown(fingerprint_value(record, "cpus")))});
-    if (const std::string gpu = gpu_of(record); !gpu.empty()) {
-        rows.push_back({"GPU", escape_markdown(gpu)});
-    }
+    const std::string gpu = gpu_of(record);
+    if (!gpu.empty()) rows.push_back({"GPU", escape_markdown(gpu)});
     rows.push_back({"CPU class", markdown_code(cpu_class(record))});
-    rows.push_back({"memory read speed",
+    rows.push_back({gpu.empty() ? "memory read speed" : "read speed of the host's memory",
                     speed ? fmt::format("{:.1f} GB/s", *speed) : std::string("not measured")});
     rows.push_back({"code", code_words(fingerprint_value(record, "steady_revision"))});
     if (const std::string kind = weights(record); !kind.empty()) {

@@ -26,9 +26,9 @@ TEST(Text, EscapeLeavesNoMarkup) {
 // Every tag of the rendered HTML with its attributes must be on this list.
 void expect_harmless(const std::string& html, const std::string& source) {
     static const std::set<std::string> tags{
-        "p",  "h1", "h2",     "h3",    "h4",    "h5",         "h6", "ul", "ol",  "li",
-        "em", "a",  "strong", "code",  "pre",   "blockquote", "hr", "br", "img", "table",
-        "tr", "td", "th",     "thead", "tbody", "div",        "dl", "dt", "dd"};
+        "p",  "h1",     "h2",    "h3",  "h4",         "h5", "h6", "ul",      "ol",     "li", "em",
+        "a",  "strong", "code",  "pre", "blockquote", "hr", "br", "img",     "table",  "tr", "td",
+        "th", "thead",  "tbody", "div", "dl",         "dt", "dd", "details", "summary"};
     static const std::set<std::string> attributes{"href",  "src",      "alt",  "title",
                                                   "class", "tabindex", "start"};
     static const std::regex tag(
@@ -75,7 +75,11 @@ TEST(Text, TablesAreTables) {
     EXPECT_THAT(html, HasSubstr("<p>after</p>"));
     EXPECT_THAT(render_markdown("a \\| b\n\n```\n| x |\n|---|\n```\n"), Not(HasSubstr("<table>")));
     EXPECT_THAT(render_markdown("| a |\n|---|\n| b \\| c |\n"), HasSubstr("<td>b | c</td>"));
-    EXPECT_THAT(render_markdown("---\nid: x\n---\n# T\n"), HasSubstr("<dt>id</dt>"));
+    const std::string head =
+        render_markdown("---\nid: x\ncpu: \"a \\\"b\\\" <i>\"\nreason: null\n---\n# T\n");
+    EXPECT_THAT(head, HasSubstr("<dt>id</dt><dd>x</dd>"));
+    EXPECT_THAT(head, HasSubstr("<dd>a &quot;b&quot; &lt;i&gt;</dd>")) << "without YAML's quotes";
+    EXPECT_THAT(head, Not(HasSubstr("reason"))) << "what is null says nothing";
 }
 
 struct TargetCase {
