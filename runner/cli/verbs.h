@@ -61,8 +61,10 @@ int verb_aa(const Arguments& arguments);
 int verb_selftest(const Arguments& arguments);
 int verb_disturb(const Arguments& arguments);
 
-// verbs_host.cpp: this machine
+// verbs_doctor.cpp: this machine
 int verb_doctor(const Arguments& arguments);
+
+// verbs_demo.cpp: the first verdict
 int verb_demo(const Arguments& arguments);
 
 // verbs_track.cpp: the history

@@ -13,6 +13,7 @@
 #include "runner/base/sha256.h"
 #include "runner/platform/files.h"
 #include "runner/platform/gpu_facts.h"
+#include "runner/platform/host_checks.h"
 #include "runner/record/cpu_class.h"
 #include "runner/spec/spec.h"
 
@@ -34,20 +35,6 @@ std::string field_of(const std::string& text, const std::string& name, char sepa
         return value;
     }
     return "";
-}
-
-// "always [madvise] never" → "madvise"
-std::string chosen(const std::string& text) {
-    const auto open = text.find('['), close = text.find(']');
-    if (open == std::string::npos || close == std::string::npos) return text;
-    return text.substr(open + 1, close - open - 1);
-}
-
-std::string turbo() {
-    const auto no_turbo = read_line_or_empty("/sys/devices/system/cpu/intel_pstate/no_turbo");
-    if (!no_turbo.empty()) return no_turbo == "0" ? "on" : "off";
-    const auto boost = read_line_or_empty("/sys/devices/system/cpu/cpufreq/boost");
-    return boost.empty() ? "unknown" : (boost == "1" ? "on" : "off");
 }
 
 // Flags in a fixed order: kernels have been seen to list them differently.
@@ -99,16 +86,13 @@ Fingerprint machine_fingerprint() {
     print["kernel"] = std::string(system.sysname) + " " + system.release;
     const auto memory_kb = std::strtoull(field_of(meminfo, "MemTotal", ':').c_str(), nullptr, 10);
     print["memory_bytes"] = std::to_string(memory_kb * 1024);
-    print["governor"] =
-        or_unknown(read_line_or_empty("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"));
-    print["turbo"] = turbo();
-    print["smt"] = or_unknown(read_line_or_empty("/sys/devices/system/cpu/smt/control"));
-    print["thp"] =
-        or_unknown(chosen(read_line_or_empty("/sys/kernel/mm/transparent_hugepage/enabled")));
-    const bool virtual_machine =
-        field_of(cpuinfo, "flags", ':').find(" hypervisor") != std::string::npos;
+    const HostSettings settings = host_settings();
+    print["governor"] = or_unknown(settings.governor);
+    print["turbo"] = or_unknown(settings.turbo);
+    print["smt"] = or_unknown(settings.smt_control);
+    print["thp"] = or_unknown(settings.huge_pages);
     const std::string product = read_line_or_empty("/sys/class/dmi/id/product_name");
-    print["hypervisor"] = virtual_machine ? or_unknown(product) : "none";
+    print["hypervisor"] = settings.hypervisor ? or_unknown(product) : "none";
     print["steady_revision"] = steady_revision();
     print["os"] = or_unknown(field_of(read_line_or_empty("/etc/os-release"), "PRETTY_NAME", '='));
     add_gpus(print);

@@ -67,6 +67,20 @@ State state(Connection& connection) {
     return state;
 }
 
+std::map<std::string, std::string> server_settings(Connection& connection) {
+    std::map<std::string, std::string> settings;
+    connection.transact([&](Transaction& transaction) {
+        settings.clear();
+        for (const auto& row : transaction.exec(
+                 "select name, current_setting(name) from pg_settings where name in ("
+                 "'server_version', 'fsync', 'full_page_writes', 'synchronous_commit', "
+                 "'autovacuum', 'shared_buffers', 'max_connections')")) {
+            settings[row[0].as<std::string>()] = row[1].as<std::string>();
+        }
+    });
+    return settings;
+}
+
 void report_host(Connection& connection, std::int64_t host, double free_bytes) {
     connection.transact([&](Transaction& transaction) {
         transaction.exec_params("select steady.report_host($1, $2)", host,

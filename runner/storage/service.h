@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +28,10 @@ struct State {
     std::optional<std::int64_t> host_free_bytes;  // the fullest disk of a worker seen today
 };
 State state(Connection& connection);
+
+// What the server runs with that decides about safety and speed, e.g. {"fsync", "on"}; readable by
+// every role.
+std::map<std::string, std::string> server_settings(Connection& connection);
 
 // A worker's disk, as it found it.
 void report_host(Connection& connection, std::int64_t host, double free_bytes);
