@@ -64,6 +64,8 @@ Json Rows::parse(std::string_view text) const {
         refuse("", fmt::format("it is not JSON near byte {}: \"{}\"; give the program's machine "
                                "format",
                                error.byte, shown(text.substr(at))));
+    } catch (const Json::exception&) {  // a number that no double holds, such as 1e999
+        refuse("", "it holds a number beyond what can be read; give the program's machine format");
     }
 }
 

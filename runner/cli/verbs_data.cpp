@@ -29,7 +29,7 @@ nlohmann::json read_json(const std::string& path) {
     const std::string text = read_file(path);
     try {
         return nlohmann::json::parse(text, nullptr, true, true);
-    } catch (const nlohmann::json::parse_error& error) {
+    } catch (const nlohmann::json::exception& error) {
         throw Error(fmt::format("{}: not JSON: {}", path, error.what()));
     }
 }
