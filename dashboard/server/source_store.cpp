@@ -13,8 +13,6 @@
 namespace steady::web {
 namespace {
 
-using Transaction = pqxx::transaction_base;
-
 struct Link {
     explicit Link(const std::string& url)
         : store({.url = url,

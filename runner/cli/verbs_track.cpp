@@ -28,7 +28,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using track::StoredPoint;
-using Transaction = pqxx::transaction_base;
 
 constexpr int kJudgedPoints = 5000;  // older history stays as it was judged
 constexpr const char* kPrefix = "watch-";

@@ -15,7 +15,6 @@ namespace steady {
 namespace {
 
 using Json = nlohmann::json;
-using Transaction = pqxx::transaction_base;
 
 constexpr std::size_t kRowsPerStatement = 2000;
 

@@ -12,6 +12,8 @@
 
 namespace steady {
 
+using Transaction = pqxx::transaction_base;
+
 enum class DatabaseRole { owner, worker, web };
 
 struct ConnectionOptions {
@@ -64,7 +66,7 @@ public:
 
     // Runs body in one transaction and commits. While the database is away it is repeated with
     // back-off (50 ms to 2 s) for patience_s; then DatabaseGone. body must be safe to repeat.
-    void transact(const std::function<void(pqxx::transaction_base&)>& body);
+    void transact(const std::function<void(Transaction&)>& body);
 
     // Forgets the connection, as after a fault; the next transact() opens a new one.
     void drop() { connection_.reset(); }
@@ -74,7 +76,7 @@ public:
     void set_actor(const std::string& actor) { options_.actor = actor; }
 
 private:
-    void attempt(const std::function<void(pqxx::transaction_base&)>& body);
+    void attempt(const std::function<void(Transaction&)>& body);
     pqxx::connection& open();
 
     ConnectionOptions options_;

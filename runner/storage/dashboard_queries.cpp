@@ -16,7 +16,6 @@
 namespace steady::page {
 namespace {
 
-using Transaction = pqxx::transaction_base;
 using nlohmann::json;
 using rows::text;
 

@@ -6,7 +6,6 @@
 namespace steady::page {
 namespace {
 
-using Transaction = pqxx::transaction_base;
 using rows::text;
 
 #define STEADY_ISO(column) \

@@ -15,7 +15,6 @@
 namespace steady::search {
 namespace {
 
-using Transaction = pqxx::transaction_base;
 using nlohmann::json;
 
 constexpr std::size_t kMostWords = 16, kLongestWord = 100, kMostNear = 3;

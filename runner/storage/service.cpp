@@ -7,8 +7,6 @@
 namespace steady::service {
 namespace {
 
-using Transaction = pqxx::transaction_base;
-
 constexpr const char* kAudit =
     "select to_char(at at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), login, actor, what, "
     "subject, detail from steady.audit_log where $2 = '' or subject = $2 "

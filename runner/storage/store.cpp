@@ -13,8 +13,6 @@
 namespace steady {
 namespace {
 
-using Transaction = pqxx::transaction_base;
-
 nlohmann::json asked_of(const ArmSpec& arm) {
     return {{"kernels", arm.kernels},
             {"steps", arm.steps},

@@ -12,8 +12,6 @@
 namespace steady {
 namespace {
 
-using Transaction = pqxx::transaction_base;
-
 constexpr std::size_t kFewestForSigma = 6;  // below, a spread is not yet knowledge
 
 std::vector<ExperimentRow> experiments(const pqxx::result& found) {

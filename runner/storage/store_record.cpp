@@ -14,8 +14,6 @@
 namespace steady {
 namespace {
 
-using Transaction = pqxx::transaction_base;
-
 [[noreturn]] void not_found(Transaction& transaction, const std::string& reference) {
     std::vector<std::string> near;
     for (const auto& row : transaction.exec_params(sql::kResolveNear, reference)) {

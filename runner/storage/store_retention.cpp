@@ -6,8 +6,6 @@
 
 namespace steady {
 
-using Transaction = pqxx::transaction_base;
-
 int Store::unpin(const std::string& id) {
     const std::string name = resolve(id);
     int n = 0;

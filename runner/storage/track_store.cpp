@@ -10,7 +10,6 @@
 namespace steady::track {
 namespace {
 
-using Transaction = pqxx::transaction_base;
 using rows::text;
 
 constexpr int kSameWithin = 4;  // points; the detector's shortest segment

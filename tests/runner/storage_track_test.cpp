@@ -11,8 +11,6 @@
 namespace steady {
 namespace {
 
-using Transaction = pqxx::transaction_base;
-
 class TrackStore : public ::testing::Test {
 protected:
     ThrowawayDatabase database;

@@ -20,8 +20,6 @@
 namespace steady {
 namespace {
 
-using Transaction = pqxx::transaction_base;
-
 struct Made {
     std::int64_t id = 0;
     Spec spec;

@@ -19,11 +19,12 @@
 #include "runner/storage/store.h"
 #include "tests/support/seed_records.h"
 
+using steady::Transaction;
+
 namespace {
 
 using steady::Connection;
 using steady::Store;
-using Transaction = pqxx::transaction_base;
 
 double seconds(const std::function<void()>& body) {
     const auto began = std::chrono::steady_clock::now();
