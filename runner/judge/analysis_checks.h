@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "runner/judge/analysis.h"
 #include "runner/judge/analysis_pairs.h"
 
 namespace steady {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "runner/judge/analysis.h"
 #include "runner/judge/analysis_pairs.h"
 #include "runner/statistics/stopping_rule.h"
 

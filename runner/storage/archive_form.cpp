@@ -124,11 +124,14 @@ void check_head(const Json& head, const std::string& where) {
     if (!result.spec)
         refuse(where, "its spec is refused: " + describe(result.errors.at(0), "spec"));
     const Spec& spec = *result.spec;
-    if (spec.canonical != head.at("spec_text") || spec.sha256 != head.at("spec_sha") ||
-        spec.id != head.at("spec_id") ||
+    const auto is = [&](const char* key, const std::string& wanted) {
+        return head.at(key).get<std::string>() == wanted;
+    };
+    if (!is("spec_text", spec.canonical) || !is("spec_sha", spec.sha256) ||
+        !is("spec_id", spec.id) ||
         // With revisions, the question names commits, which the file does not.
-        (spec.subject.repo.empty() && question_sha(spec) != head.at("question_sha")) ||
-        name_of(head) != head.at("name")) {
+        (spec.subject.repo.empty() && !is("question_sha", question_sha(spec))) ||
+        !is("name", name_of(head))) {
         refuse(where, "its spec is not the one that its hashes and its id name");
     }
     for (const Json& id : head.at("earlier")) static_cast<void>(id.get<std::string>());
