@@ -160,7 +160,7 @@ void check_documents(const Json& content, const std::string& where) {
     for (const Json& verdict : content.at("verdict")) {
         const auto analysis =
             parsed(verdict.at("analysis").get<std::string>(), where).get<Analysis>();
-        if (name(analysis.verdict) != verdict.at("outcome")) {
+        if (name(analysis.verdict) != verdict.at("outcome").get<std::string>()) {
             refuse(where, "verdict and analysis disagree");
         }
     }
@@ -185,7 +185,7 @@ Experiment experiment_from(const Json& object, std::size_t index) {
     where = experiment.id.substr(0, 100);
     content["samples"] = samples_from(
         uncompressed(from_base64(object.at("samples").get<std::string>(), where), where), where);
-    if (hash_of(content, experiment.entry) != object.at("sha256")) {
+    if (hash_of(content, experiment.entry) != object.at("sha256").get<std::string>()) {
         refuse(where, "its content is not what its hash says");
     }
     const std::string state = content.at("experiment").at("state");

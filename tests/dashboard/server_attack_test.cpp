@@ -13,6 +13,7 @@ namespace steady::web {
 namespace {
 
 using ::testing::HasSubstr;
+using namespace std::string_literals;
 
 long resident_kb() {
     std::ifstream status("/proc/self/status");
@@ -63,7 +64,7 @@ TEST_F(Attack, FramingThatCanBeReadTwiceIsRefused) {
     EXPECT_EQ(status("GET / HTTP/1.1\r\n\r\n"), 400);
     EXPECT_EQ(status("GET /\r\n\r\n"), 400);
     EXPECT_EQ(status("GET / HTTP/1.1\nHost: localhost\n\n"), 400);
-    EXPECT_EQ(status(std::string("GET /\0 HTTP/1.1\r\nHost: localhost\r\n\r\n", 40)), 400);
+    EXPECT_EQ(status("GET /\0 HTTP/1.1\r\nHost: localhost\r\n\r\n"s), 400);
     EXPECT_EQ(status(head + "Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}"), 415);
 }
 

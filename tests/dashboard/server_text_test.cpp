@@ -35,10 +35,8 @@ void expect_harmless(const std::string& html, const std::string& source) {
         R"re(<(/?)([A-Za-z][A-Za-z0-9]*)((?:\s+[a-z-]+="[^"<>]*")*)\s*/?>)re");
     static const std::regex attribute(R"re(([a-z-]+)="([^"]*)")re");
     std::string rest = html;
-    std::size_t n_open = 0;
     for (auto it = std::sregex_iterator(html.begin(), html.end(), tag);
          it != std::sregex_iterator(); ++it) {
-        ++n_open;
         EXPECT_TRUE(tags.contains((*it)[2].str())) << (*it)[0] << " from " << source;
         const std::string inside = (*it)[3].str();
         for (auto a = std::sregex_iterator(inside.begin(), inside.end(), attribute);

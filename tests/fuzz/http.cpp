@@ -12,8 +12,9 @@
 namespace {
 
 steady::web::RunningDashboard& server() {
-    static steady::web::RunningDashboard running;
-    return running;
+    // Never ended: its threads still serve when the last input has been tried.
+    static auto* const running = new steady::web::RunningDashboard;
+    return *running;
 }
 
 // Sends everything, then nothing more: the server need not wait for the rest of a request.
