@@ -37,7 +37,10 @@ struct Evidence {
 };
 
 struct Record {
-    std::string id;  // <spec id>-<8 hex of spec hash>[-<rerun>]
+    std::string id;         // <spec id>-<8 hex of spec hash>[-<rerun>][-r<8 hex of run_id>]
+    std::string run_id;     // 16 hex, the same in every database
+    std::string published;  // the id that its entry and its archive carry: `id`, unless that was
+                            // taken here by another run
     std::int64_t job = 0;
     int rerun = 0;
     std::string state;  // queued, running, done, failed, cancelled

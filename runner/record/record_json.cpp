@@ -295,6 +295,8 @@ void to_json(Json& out, const Record& value) {
     const std::string& text = value.spec_text.empty() ? value.spec.canonical : value.spec_text;
     writer.out["spec"] = text.empty() ? Json(nullptr) : Json::parse(text);
     writer.out["format"] = kFormat;
+    writer.out["run"] = value.run_id;
+    writer.out["published"] = value.published;
     out = std::move(writer.out);
 }
 
@@ -305,9 +307,11 @@ void from_json(const Json& in, Record& value) {
         throw Error{
             fmt::format("record: no \"format\": \"{}\" with a spec; export it again", kFormat)};
     }
-    record_fields::Reader reader{in, kRecord, {"spec", "format"}};
+    record_fields::Reader reader{in, kRecord, {"spec", "format", "run", "published"}};
     fields(reader, value);
     reader.finish();
+    value.run_id = in.value("run", "");  // absent before runs had ids
+    value.published = in.value("published", value.id);
     value.spec = {};
     value.spec_text.clear();
     if (in.at("spec").is_null()) {

@@ -104,7 +104,8 @@ end $$;
 -- The records that lie in the checkout are runs too. They are read again.
 delete from shipped;
 alter table shipped
-  add column run_id text not null,
+  drop constraint shipped_pkey,
+  add column run_id text primary key,
   add column question_sha bytea not null check (octet_length(question_sha) = 32),
   add column spec_sha bytea not null check (octet_length(spec_sha) = 32),
   add column record_sha text not null,
