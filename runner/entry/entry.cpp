@@ -52,15 +52,23 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 std::string entry_path(const Record& record) { return file_stem(record) + ".md"; }
 std::string figure_path(const Record& record) { return file_stem(record) + ".svg"; }
 
+bool is_entry_of(const Record& record, std::string_view existing) {
+    constexpr std::string_view kDecided = "\ndecided: \"";
+    const std::size_t at = existing.find(kDecided);
+    return at == std::string_view::npos ||
+           existing.substr(at + kDecided.size()).starts_with(record.decided_at + "\"");
+}
+
 std::string render(const Record& record) {
     if (!record.analysis) {
         throw Error{"record " + escape_line(record.id) + ": not decided yet, so it has no entry",
                     kExitInternal};
     }
     std::string out = entry::front_matter(record);
-    for (const auto section : {entry::question, entry::hypothesis, entry::verdict, entry::gates,
-                               entry::pairs, entry::method, entry::profile, entry::checks,
-                               entry::environment, entry::meaning, entry::earlier, entry::repeat}) {
+    for (const auto section :
+         {entry::question, entry::hypothesis, entry::verdict, entry::gates, entry::pairs,
+          entry::method, entry::profile, entry::checks, entry::environment, entry::meaning,
+          entry::runs, entry::earlier, entry::repeat}) {
         out += section(record);
     }
     out.pop_back();  // the heading brings its own line break

@@ -15,6 +15,10 @@ namespace steady {
 std::string entry_path(const Record& record);
 std::string figure_path(const Record& record);
 
+// Whether a file at entry_path() is this run's: another run of the same file, on another machine,
+// may have been decided on the same day. A file that names no moment of decision is taken for it.
+bool is_entry_of(const Record& record, std::string_view existing);
+
 // Throws Error (internal) for a record without analysis: there is no entry before a verdict.
 std::string render(const Record& record);
 

@@ -20,6 +20,7 @@ std::string profile(const Record& record);
 std::string checks(const Record& record);
 std::string environment(const Record& record);
 std::string meaning(const Record& record);
+std::string runs(const Record& record);  // empty for a single run
 std::string earlier(const Record& record);
 std::string repeat(const Record& record);
 

@@ -11,6 +11,7 @@
 #include "engine/protocol/session.h"
 #include "runner/judge/analysis.h"
 #include "runner/plan/sample.h"
+#include "runner/record/runs.h"
 #include "runner/spec/spec.h"
 
 namespace steady {
@@ -58,6 +59,7 @@ struct Record {
     std::string submitted_at, decided_at;  // ISO 8601, UTC
     double seconds = 0;                    // wall time spent measuring
     std::string journal_path;              // relative to the project root, empty until written
+    std::vector<Run> runs;  // of its question, for the entry; empty: not asked for, or only this
 };
 
 }  // namespace steady

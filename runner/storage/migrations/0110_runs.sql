@@ -115,7 +115,6 @@ alter table shipped
   add column fingerprint jsonb;                  -- of its last attempt
 create index shipped_by_question on shipped (question_sha);
 
-grant execute on function run_id_of to steady_worker, steady_web, steady_submitter;
 revoke execute on function run_id_of, experiment_run, run_of_file from public;
 
 reset role;
