@@ -58,7 +58,7 @@ std::string put_entry(Store& store, const std::string& id, const Archived& archi
     const std::string path = project_root() + "/" + entry_path(filed);
     if (fs::exists(path)) {
         const std::string text = read_file(path);
-        if (text == archived.entry) return entry_path(filed);
+        if (text == archived.entry || check_entry(text, filed).empty()) return entry_path(filed);
         return entry_path(filed) + (is_entry_of(filed, text)
                                         ? " is here with another content and was left alone"
                                         : " is the entry of another run and was left alone");
