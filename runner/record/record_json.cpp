@@ -249,6 +249,8 @@ void fields(Visit& visit, T& value) {
 template <class Visit, SameAs<Record> T>
 void fields(Visit& visit, T& value) {
     visit("id", value.id);
+    visit("run", value.run_id);
+    visit("published", value.published);
     visit("job", value.job);
     visit("rerun", value.rerun);
     visit("state", value.state);
@@ -295,8 +297,6 @@ void to_json(Json& out, const Record& value) {
     const std::string& text = value.spec_text.empty() ? value.spec.canonical : value.spec_text;
     writer.out["spec"] = text.empty() ? Json(nullptr) : Json::parse(text);
     writer.out["format"] = kFormat;
-    writer.out["run"] = value.run_id;
-    writer.out["published"] = value.published;
     out = std::move(writer.out);
 }
 
@@ -307,11 +307,9 @@ void from_json(const Json& in, Record& value) {
         throw Error{
             fmt::format("record: no \"format\": \"{}\" with a spec; export it again", kFormat)};
     }
-    record_fields::Reader reader{in, kRecord, {"spec", "format", "run", "published"}};
+    record_fields::Reader reader{in, kRecord, {"spec", "format"}};
     fields(reader, value);
     reader.finish();
-    value.run_id = in.value("run", "");  // absent before runs had ids
-    value.published = in.value("published", value.id);
     value.spec = {};
     value.spec_text.clear();
     if (in.at("spec").is_null()) {
