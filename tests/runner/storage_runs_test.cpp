@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "runner/base/sha256.h"
@@ -16,6 +15,7 @@
 #include "runner/storage/runs_of.h"
 #include "runner/storage/search.h"
 #include "tests/runner/storage_fixture.h"
+#include "tests/support/other_machine.h"
 
 namespace steady {
 namespace {
@@ -50,44 +50,6 @@ protected:
         Connection connection({.url = url, .role = DatabaseRole::owner, .client = "t"});
         return import_archive(connection, text).at(0);
     }
-    // The same file, run a minute later on another machine.
-    static std::string on_intel(const std::string& text, const std::string& verdict) {
-        auto all = archive::from_text(text);
-        Json& content = all[0].content;
-        const std::string before = content["experiment"]["submitted_at"];
-        std::string after = before;
-        after[0] = '3';
-        content["experiment"]["submitted_at"] = after;
-        for (const char* section : {"attempts", "pairs", "noise"}) {
-            for (Json& row : content[section]) row["host"] = "ba9876543210";
-        }
-        content["experiment"]["host"] = "ba9876543210";
-        content["attempts"][0]["fingerprint"] =
-            R"({"cpu_class": "intel-6-amx", "cpu_model": "Xeon", "steady_revision": "bbbb"})";
-        Json analysis = Json::parse(content["verdict"][0]["analysis"].get<std::string>());
-        analysis["verdict"] = verdict;
-        // As PostgreSQL prints it.
-        content["verdict"][0]["analysis"] = analysis.dump();
-        content["verdict"][0]["outcome"] = verdict;
-        return archive::to_text(all);
-    }
-    // The database prints JSON its own way; an archive made here must be read back once.
-    static std::string as_stored(const std::string& text) {
-        auto all = archive::from_text(text);
-        for (Json& row : all[0].content["verdict"]) {
-            row["analysis"] = printed(row["analysis"].get<std::string>());
-        }
-        for (Json& row : all[0].content["attempts"]) {
-            row["fingerprint"] = printed(row["fingerprint"].get<std::string>());
-        }
-        return archive::to_text(all);
-    }
-    static std::string printed(const std::string& json) {
-        static const ThrowawayDatabase scratch;
-        pqxx::connection connection(scratch.url());
-        pqxx::work work(connection);
-        return work.exec_params1("select $1::jsonb::text", json)[0].c_str();
-    }
     static std::vector<steady::Run> runs(const std::string& url, const std::string& question) {
         Connection connection({.url = url, .role = DatabaseRole::web, .client = "t"});
         std::vector<steady::Run> out;
@@ -104,7 +66,7 @@ protected:
 
 TEST_F(RunsTest, OneQuestionOnTwoMachinesIsTwoRuns) {
     const std::string id = decided(Verdict::accept);
-    const std::string amd = exported(id), intel = as_stored(on_intel(amd, "reject"));
+    const std::string amd = exported(id), intel = on_other_machine(amd, {.verdict = "reject"});
     const Imported further = import_into(database_.url(), intel);
     EXPECT_TRUE(further.created);
     EXPECT_EQ(further.id, id + "-r" + further.run.substr(0, 8));
@@ -136,7 +98,7 @@ TEST_F(RunsTest, OneQuestionOnTwoMachinesIsTwoRuns) {
 
 TEST_F(RunsTest, TheOrderOfImportsDoesNotMatter) {
     const std::string id = decided(Verdict::accept);
-    const std::string amd = exported(id), intel = as_stored(on_intel(amd, "accept"));
+    const std::string amd = exported(id), intel = on_other_machine(amd, {});
     const std::string question = store_.load_record(id).question_sha;
     const ThrowawayDatabase one, two;
     for (const std::string* text : {&amd, &intel}) import_into(one.url(), *text);
@@ -155,7 +117,7 @@ TEST_F(RunsTest, TheOrderOfImportsDoesNotMatter) {
 
 TEST_F(RunsTest, ARunWithAnotherContentIsRefusedUnderEveryName) {
     const std::string id = decided(Verdict::accept);
-    const std::string amd = exported(id), intel = as_stored(on_intel(amd, "accept"));
+    const std::string amd = exported(id), intel = on_other_machine(amd, {});
     import_into(database_.url(), intel);
     auto forged = archive::from_text(intel);
     forged[0].content["samples"][0][7][0] = 123456.0;
@@ -195,7 +157,7 @@ TEST_F(RunsTest, ARunOfAnotherDatabaseNeverAnswersForAFileThatIsSubmittedHere) {
 
 TEST_F(RunsTest, TheSearchFindsAQuestionOnceWithAllItsRuns) {
     const std::string id = decided(Verdict::accept);
-    const std::string intel = as_stored(on_intel(exported(id), "reject"));
+    const std::string intel = on_other_machine(exported(id), {.verdict = "reject"});
     import_into(database_.url(), intel);
     const auto find = [&](const std::string& words) {
         search::Findings found;
