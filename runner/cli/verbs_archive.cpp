@@ -58,10 +58,11 @@ std::string put_entry(Store& store, const std::string& id, const Archived& archi
     const std::string path = project_root() + "/" + entry_path(filed);
     if (fs::exists(path)) {
         const std::string text = read_file(path);
-        if (text == archived.entry || check_entry(text, filed).empty()) return entry_path(filed);
-        return entry_path(filed) + (is_entry_of(filed, text)
-                                        ? " is here with another content and was left alone"
-                                        : " is the entry of another run and was left alone");
+        if (!is_entry_of(filed, text)) {
+            return entry_path(filed) + " is the entry of another run and was left alone";
+        }
+        const bool same = text == archived.entry || check_entry(text, filed).empty();
+        return entry_path(filed) + (same ? "" : " is here with another content and was left alone");
     }
     make_directories(fs::path(path).parent_path().string());
     write_file_atomic(path, archived.entry);
