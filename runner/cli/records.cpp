@@ -124,6 +124,18 @@ std::vector<std::string> write_missing_entries(Store& store, const std::string& 
         write_entry(store, record);
         paths.push_back(record.journal_path);
     }
+    if (!host.empty()) return paths;
+    // A person who asks for all of them gets those that ended without a verdict too.
+    std::vector<std::string> ended;
+    store.connection().transact([&](pqxx::transaction_base& transaction) {
+        ended = page::without_verdict_or_entry(transaction);
+    });
+    for (const std::string& id : ended) {
+        Record record = store.load_record(id);
+        if (record.attempts.empty()) continue;  // nothing ran
+        write_entry(store, record);
+        paths.push_back(record.journal_path);
+    }
     return paths;
 }
 
@@ -167,6 +179,22 @@ Record with_runs(Store& store, Record record) {
     return record;
 }
 
+namespace {
+
+// A run that ended without a verdict and was decided later, on another day, has one entry.
+void drop_short_entry(const Record& record) {
+    if (record.journal_path.empty() || record.journal_path == entry_path(record)) return;
+    const std::filesystem::path path = project_root() + "/" + record.journal_path;
+    if (!std::filesystem::is_regular_file(path)) return;
+    const std::string text = read_file(path.string());
+    const bool own = text.find("\nid: \"" + record.id + "\"\n") != std::string::npos;
+    const bool without = text.find("\nverdict: cancelled\n") != std::string::npos ||
+                         text.find("\nverdict: failed\n") != std::string::npos;
+    if (own && without) std::filesystem::remove(path);
+}
+
+}  // namespace
+
 void write_entry(Store& store, Record& record) {
     learn_shipped(store);
     const Record filed = as_published(store, record);
@@ -179,7 +207,10 @@ void write_entry(Store& store, Record& record) {
                         "database alone",
                         entry_path(filed), record.id));
     }
-    write_file_atomic(project_root() + "/" + figure_path(filed), entry_figure(filed));
+    if (filed.analysis) {
+        write_file_atomic(project_root() + "/" + figure_path(filed), entry_figure(filed));
+    }
+    drop_short_entry(filed);
     write_file_atomic(path, old.empty() ? render(filed) : render(filed, old));
     record.journal_path = entry_path(filed);
     store.set_journal_path(record.id, record.journal_path);

@@ -41,7 +41,7 @@ Destination destination_from(const Arguments& arguments) {
 
 // The entry's file, with people's notes, as it lies in this checkout. Empty: none was written.
 std::string entry_of(Store& store, const Record& record) {
-    if (!record.analysis || record.journal_path.empty()) return "";
+    if (!has_entry(record) || record.journal_path.empty()) return "";
     const Record filed = as_published(store, record);
     const std::string path = project_root() + "/" + entry_path(filed);  // never a worker's word
     if (!fs::is_regular_file(path)) return render(filed);
@@ -53,7 +53,7 @@ std::string entry_of(Store& store, const Record& record) {
 std::string put_entry(Store& store, const std::string& id, const Archived& archived) {
     if (archived.entry.empty()) return "";
     Record record = store.load_record(id);
-    if (!record.analysis) return "no verdict, no entry";
+    if (!has_entry(record)) return "no verdict, no entry";
     const Record filed = as_published(store, record);
     const std::string path = project_root() + "/" + entry_path(filed);
     if (fs::exists(path)) {

@@ -34,13 +34,16 @@ std::optional<Rejudged> judge_differs(const Record& record) {
     return Rejudged{record.id, stored.dump(), now.dump()};
 }
 
-std::vector<Record> decided_records(Store& store) {
+std::vector<Record> decided_records(Store& store, bool with_ended = false) {
     std::vector<Record> records;
     std::int64_t cursor = 0;
     for (;;) {
         const std::vector<ExperimentRow> rows = store.list_experiments({}, 100, cursor);
         for (const ExperimentRow& row : rows) {
-            if (!row.verdict.empty()) records.push_back(store.load_record(row.id));
+            const bool ended = row.state == "cancelled" || row.state == "failed";
+            if (!row.verdict.empty() || (with_ended && ended)) {
+                records.push_back(store.load_record(row.id));
+            }
             cursor = row.cursor;
         }
         if (rows.size() < 100) return records;
@@ -65,7 +68,7 @@ int check_journal(const Arguments& arguments, Store& store) {
                             {"difference", id + ": decided, but its entry was never written; "
                                                 "`steady journal --write` writes it"}});
     }
-    for (const Record& record : decided_records(store)) {
+    for (const Record& record : decided_records(store, true)) {
         if (record.journal_path.empty()) continue;
         const Record filed = as_published(store, record);
         if (record.journal_path != entry_path(filed)) {
@@ -226,7 +229,7 @@ int verb_journal(const Arguments& arguments) {
                      names.empty() ? "no entries yet" : fmt::format("{}", fmt::join(names, "\n")));
     }
     Record record = store.load_record(arguments.words[0]);
-    if (!record.analysis) {
+    if (!has_entry(record)) {
         throw Error(fmt::format("{} has no verdict yet: its state is {}", record.id, record.state));
     }
     if (arguments.has("write")) write_entry(store, record);

@@ -10,6 +10,9 @@
 namespace steady::entry {
 
 std::string front_matter(const Record& record);
+// Of a run that ended without a verdict.
+std::string short_head(const Record& record, const std::string& ended_at);
+std::string how_it_ended(const Record& record);
 std::string question(const Record& record);
 std::string hypothesis(const Record& record);
 std::string verdict(const Record& record);

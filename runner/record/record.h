@@ -55,10 +55,11 @@ struct Record {
     std::vector<Attempt> attempts;
     std::vector<std::string> earlier;  // attempts at the same question: all until the first pair is
                                        // measured, then those that count (Prior::attempts)
-    std::optional<Analysis> analysis;  // as stored with the verdict
-    std::string submitted_at, decided_at;  // ISO 8601, UTC
-    double seconds = 0;                    // wall time spent measuring
-    std::string journal_path;              // relative to the project root, empty until written
+    std::vector<std::string> submitted_before;  // all attempts at the question, counting or not
+    std::optional<Analysis> analysis;           // as stored with the verdict
+    std::string submitted_at, decided_at;       // ISO 8601, UTC
+    double seconds = 0;                         // wall time spent measuring
+    std::string journal_path;                   // relative to the project root, empty until written
     std::vector<Run> runs;  // of its question, for the entry; empty: not asked for, or only this
 };
 

@@ -213,6 +213,11 @@ inline constexpr const char* kShippedLearn =
     "record_sha = excluded.record_sha, state = excluded.state, submitted = excluded.submitted, "
     "device = excluded.device, fingerprint = excluded.fingerprint";
 
+inline constexpr const char* kWithoutVerdictOrEntry =
+    "select e.name from steady.experiment e join steady.job j using (exp_id) "
+    "where j.state in ('cancelled', 'failed') and not exists (select from steady.journal l "
+    "where l.job_id = j.job_id and l.kind in ('path', 'no entry')) order by e.exp_id";
+
 #undef STEADY_ISO
 
 }  // namespace steady::sql

@@ -69,4 +69,12 @@ std::vector<Run> runs_of(pqxx::transaction_base& transaction, const std::string&
     return std::move(runs_of(transaction, std::vector<std::string>{question})[question]);
 }
 
+std::vector<std::string> without_verdict_or_entry(pqxx::transaction_base& transaction) {
+    std::vector<std::string> ids;
+    for (const auto& row : transaction.exec(sql::kWithoutVerdictOrEntry)) {
+        ids.push_back(rows::text(row[0]));
+    }
+    return ids;
+}
+
 }  // namespace steady::page

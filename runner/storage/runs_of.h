@@ -10,10 +10,13 @@
 
 namespace steady::page {
 
-// By question (Record::question_sha), the oldest run first; of a question that was asked more often,
-// the newest 200.
+// By question (Record::question_sha), the oldest run first; of a question that was asked more
+// often, the newest 200.
 std::map<std::string, std::vector<Run>> runs_of(pqxx::transaction_base& transaction,
                                                 const std::vector<std::string>& questions);
 std::vector<Run> runs_of(pqxx::transaction_base& transaction, const std::string& question);
+
+// Ids of runs of this database that were cancelled or failed and have no entry, the oldest first.
+std::vector<std::string> without_verdict_or_entry(pqxx::transaction_base& transaction);
 
 }  // namespace steady::page

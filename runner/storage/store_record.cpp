@@ -118,8 +118,9 @@ bool read_all_but_pairs(Transaction& transaction, const std::string& name, Recor
     const nlohmann::json evidence = json("evidence");
     record.published = evidence.value(nlohmann::json::json_pointer("/origin/name"), name);
     record.evidence = read_evidence(evidence);
+    record.submitted_before = json("earlier").get<std::vector<std::string>>();
     record.earlier = record.evidence.prior ? record.evidence.prior->attempts  // that count, frozen
-                                           : json("earlier").get<std::vector<std::string>>();
+                                           : record.submitted_before;
     return true;
 }
 

@@ -127,5 +127,46 @@ TEST(Runs, AnEntryOfAnotherRunIsToldFromItsOwn) {
     EXPECT_FALSE(is_entry_of(record, text));
 }
 
+TEST(Runs, ARunThatEndedWithoutAVerdictHasAShortEntry) {
+    Record record = running_record();
+    EXPECT_FALSE(has_entry(record));
+    EXPECT_ANY_THROW(render(record));
+    record.state = "cancelled";
+    record.note = "cancelled by <b>kim</b>";
+    record.decided_at = "";
+    record.attempts.back().ended = "2026-11-22T08:00:00.000Z";
+    record.attempts.back().how = "cancelled";
+    EXPECT_TRUE(has_entry(record));
+    EXPECT_EQ(entry_path(record), "journal/2026-11-22-" + record.id + ".md");
+    const std::string text = render(record);
+    for (const char* part :
+         {"verdict: cancelled\n", "without a verdict", "## Question", "## How it ended",
+          "They decide nothing", "## Earlier attempts", "## Notes"}) {
+        EXPECT_THAT(text, HasSubstr(part));
+    }
+    for (const char* part : {"## Gates", "## Pairs", "<b>", "effect: 0"}) {
+        EXPECT_THAT(text, Not(HasSubstr(part)));
+    }
+    EXPECT_TRUE(check_entry(text, record).empty());
+    EXPECT_TRUE(is_entry_of(record, text));
+}
+
+TEST(Runs, AnEntryListsEarlierSubmissionsWhetherTheyCountOrNot) {
+    Record record = accepted_record();
+    record.rerun = 0;
+    record.earlier = {};
+    record.submitted_before = {};
+    EXPECT_THAT(render(record), HasSubstr("None on this question."));
+    record.submitted_before = {"asked-before-11111111", "asked-before-22222222"};
+    const std::string none = render(record);
+    EXPECT_THAT(none, HasSubstr("submitted before:\n\n- `asked-before-11111111`\n"));
+    EXPECT_THAT(none, HasSubstr("None is carried over."));
+    EXPECT_THAT(none, Not(HasSubstr("None on this question.")));
+    record.earlier = {"asked-before-22222222"};
+    const std::string one = render(record);
+    EXPECT_THAT(one, HasSubstr("## Earlier attempts\n\n- `asked-before-22222222`\n"));
+    EXPECT_THAT(one, HasSubstr("not carried over:\n\n- `asked-before-11111111`\n"));
+}
+
 }  // namespace
 }  // namespace steady
