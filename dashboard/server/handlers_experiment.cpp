@@ -8,6 +8,7 @@
 #include "dashboard/server/view_json.h"
 #include "kernels/base/error.h"
 #include "runner/record/record_json.h"
+#include "runner/record/runs.h"
 
 namespace steady::web {
 namespace {
@@ -97,6 +98,7 @@ Response get_experiment(const Request& request, Context& context) {
     if (request.format != "md") {
         json document = experiment_json(*record);
         document["progress"] = progress_json(*record, context);
+        document["runs"] = runs_json(context.source->runs(record->question_sha));
         return shared_json(document, share_ms(*record));
     }
     if (!record->analysis) return error_response(404, "no entry before a verdict");

@@ -51,6 +51,8 @@ struct Source {
     std::function<page::ListPage(const page::ListQuery&)> list;
     std::function<std::optional<Record>(const std::string& id)> record;   // id or unique prefix
     std::function<std::optional<Record>(const std::string& id)> outline;  // without its pairs
+    // All runs of a question, the oldest first.
+    std::function<std::vector<Run>(const std::string& question_sha)> runs;
     std::function<std::vector<page::QueueRow>()> queue;
     std::function<std::vector<page::HostDetail>()> hosts;
     std::function<std::vector<page::KernelRow>()> kernels;

@@ -7,6 +7,7 @@
 #include "runner/entry/entry.h"
 #include "runner/queue/submit.h"
 #include "runner/storage/migrate.h"
+#include "runner/storage/runs_of.h"
 #include "runner/storage/service.h"
 #include "runner/storage/store.h"
 
@@ -70,8 +71,12 @@ std::optional<Record> record(Link& link, const std::string& id, bool with_pairs)
 // Slugs are <day>-<id>; the entry is rendered from the record, so it cannot differ from it.
 std::optional<std::string> entry(Link& link, const std::string& slug) {
     if (slug.size() < 12) return std::nullopt;
-    const auto found = record(link, slug.substr(11), true);
+    auto found = record(link, slug.substr(11), true);
     if (!found || !found->analysis) return std::nullopt;
+    found->runs = read(link, [&](Transaction& t) { return page::runs_of(t, found->question_sha); });
+    for (Run& run : found->runs) {
+        if (!run.id.empty()) run.published = run.id;  // addresses are of this database
+    }
     return render(*found);
 }
 
@@ -129,6 +134,9 @@ MakeSource store_source(const std::string& database_url) {
         };
         source->record = [link](const std::string& id) { return record(*link, id, true); };
         source->outline = [link](const std::string& id) { return record(*link, id, false); };
+        source->runs = [link](const std::string& question) {
+            return read(*link, [&](Transaction& t) { return page::runs_of(t, question); });
+        };
         source->queue = [link] {
             return read(*link, [](Transaction& t) { return page::queue(t, 500); });
         };

@@ -229,7 +229,10 @@ json list_row_json(const page::ListRow& row) {
             {"decided_at", row.decided_at},
             {"note", row.note},
             {"journal", row.journal_path},
-            {"file", row.file}};
+            {"file", row.file},
+            {"question", row.question_sha},  // of a finding, which stands for all its runs
+            {"runs", row.runs.size()},
+            {"together", row.runs.empty() ? "" : summary_of(row.runs).text}};
 }
 
 json queue_row_json(const page::QueueRow& row) {
@@ -308,6 +311,8 @@ json analysis_json(const Record& record) {
 
 json experiment_json(const Record& record) {
     json out = {{"id", record.id},
+                {"run", record.run_id},
+                {"question", record.question_sha},
                 {"job", record.job},
                 {"rerun", record.rerun},
                 {"state", record.state},

@@ -190,6 +190,30 @@ JobResult run_job(Job& job, const Arguments& arguments,
             .sentence = result.analysis.sentence};
 }
 
+std::optional<Record> decided_here(const Spec& spec, const Arguments& arguments) {
+    refuse_sweep(spec);
+    Store store = open_store(arguments);
+    const auto commits = is_outside(spec) ? check_program(spec, arguments, nullptr)
+                                          : std::map<std::string, std::string>{};
+    const std::string id = store.decided_on(host_name(), spec, commits);
+    if (id.empty()) return std::nullopt;
+    Record record = store.load_record(id);
+    if (!record.analysis || record.attempts.empty()) return std::nullopt;
+    const ProgramUse use{
+        .stop = &interrupt_signal(), .weights = std::make_shared<PreparedWeights>(), .message = {}};
+    const Fingerprint now = ready_program(spec, arguments, use).facts;
+    const Fingerprint& then = record.attempts.back().fingerprint;
+    for (const std::string& same : identity_facts(spec)) {
+        if (fact(now, same) == fact(then, same)) continue;
+        if (!arguments.has("quiet")) {
+            fmt::print(stderr, "{} measured with another {}: this is a further run\n", id,
+                       same.substr(0, same.rfind('_')));
+        }
+        return std::nullopt;
+    }
+    return record;
+}
+
 Record run_here(const Spec& spec, const Arguments& arguments,
                 std::shared_ptr<PreparedWeights> weights) {
     refuse_sweep(spec);

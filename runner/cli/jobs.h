@@ -28,6 +28,10 @@ JobResult run_job(Job& job, const Arguments& arguments,
 Record run_here(const Spec& spec, const Arguments& arguments,
                 std::shared_ptr<PreparedWeights> weights = nullptr);
 
+// What this host decided about the very same file with the programs and the model that it would run
+// now; nothing when it has yet to measure.
+std::optional<Record> decided_here(const Spec& spec, const Arguments& arguments);
+
 // "  Δ +1.20 % [+0.40, +2.10]" for a line of progress; empty while nothing can be said.
 std::string effect_so_far(const std::optional<double>& effect, const Interval& interval);
 

@@ -8,12 +8,14 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "runner/base/text.h"
 #include "runner/cli/workspace.h"
 #include "runner/entry/entry.h"
 #include "runner/entry/entry_figures.h"
 #include "runner/platform/files.h"
 #include "runner/record/record_json.h"
 #include "runner/storage/migrate.h"
+#include "runner/storage/runs_of.h"
 
 namespace steady {
 namespace {
@@ -122,16 +124,95 @@ std::vector<std::string> write_missing_entries(Store& store, const std::string& 
         write_entry(store, record);
         paths.push_back(record.journal_path);
     }
+    if (!host.empty()) return paths;
+    // A person who asks for all of them gets those that ended without a verdict too.
+    std::vector<std::string> ended;
+    store.connection().transact([&](pqxx::transaction_base& transaction) {
+        ended = page::without_verdict_or_entry(transaction);
+    });
+    for (const std::string& id : ended) {
+        Record record = store.load_record(id);
+        if (record.attempts.empty()) continue;  // nothing ran
+        write_entry(store, record);
+        paths.push_back(record.journal_path);
+    }
     return paths;
 }
 
+std::vector<Run> runs_of(Store& store, const std::string& question_sha) {
+    std::vector<Run> runs;
+    store.connection().transact([&](pqxx::transaction_base& transaction) {
+        runs = page::runs_of(transaction, question_sha);
+    });
+    return runs;
+}
+
+std::string runs_text(const std::vector<Run>& runs, const std::string& own_run_id) {
+    if (runs.size() < 2) return "";
+    std::string text = fmt::format("runs of this question: {}\n", summary_of(runs).text);
+    for (const Run& run : runs) {
+        const std::string effect = run.effect ? fmt::format("{:+.2f} %", 100 * *run.effect) : "–";
+        text += fmt::format(
+            "{} {:<36} {:<13} {:>9}  {}  {:<20} {}  {}{}\n", run.run_id == own_run_id ? "*" : " ",
+            run.id.empty() ? run.published : run.id, run.verdict.empty() ? run.state : run.verdict,
+            effect, (run.decided_at.empty() ? run.submitted_at : run.decided_at).substr(0, 10),
+            machine_class(run), escape_line(run.cpu), run.revision,
+            run.id.empty() ? "  [" + run.file + "]" : "");
+    }
+    text.pop_back();
+    return text;
+}
+
+Record as_published(Store& store, Record record) {
+    if (!record.published.empty()) record.id = record.published;
+    record.runs = runs_of(store, record.question_sha);
+    std::erase_if(record.runs,
+                  [&](const Run& run) { return run.file.empty() && run.run_id != record.run_id; });
+    return record;
+}
+
+Record with_runs(Store& store, Record record) {
+    record.runs = runs_of(store, record.question_sha);
+    for (Run& run : record.runs) {
+        if (!run.id.empty()) run.published = run.id;
+    }
+    return record;
+}
+
+namespace {
+
+// A run that ended without a verdict and was decided later, on another day, has one entry.
+void drop_short_entry(const Record& record) {
+    if (record.journal_path.empty() || record.journal_path == entry_path(record)) return;
+    const std::filesystem::path path = project_root() + "/" + record.journal_path;
+    if (!std::filesystem::is_regular_file(path)) return;
+    const std::string text = read_file(path.string());
+    const bool own = text.find("\nid: \"" + record.id + "\"\n") != std::string::npos;
+    const bool without = text.find("\nverdict: cancelled\n") != std::string::npos ||
+                         text.find("\nverdict: failed\n") != std::string::npos;
+    if (own && without) std::filesystem::remove(path);
+}
+
+}  // namespace
+
 void write_entry(Store& store, Record& record) {
-    const std::string path = project_root() + "/" + entry_path(record);
+    learn_shipped(store);
+    const Record filed = as_published(store, record);
+    const std::string path = project_root() + "/" + entry_path(filed);
     make_directories(std::filesystem::path(path).parent_path().string());
     const std::string old = std::filesystem::exists(path) ? read_file(path) : std::string();
-    write_file_atomic(project_root() + "/" + figure_path(record), entry_figure(record));
-    write_file_atomic(path, old.empty() ? render(record) : render(record, old));
-    record.journal_path = entry_path(record);
+    if (!old.empty() && !is_entry_of(filed, old)) {
+        throw Error(
+            fmt::format("{} is the entry of another run; move it away, or keep {} in the "
+                        "database alone",
+                        entry_path(filed), record.id));
+    }
+    if (filed.analysis) {
+        write_file_atomic(project_root() + "/" + figure_path(filed), entry_figure(filed));
+    }
+    drop_short_entry(filed);
+    write_file_atomic(path, old.empty() ? render(filed) : render(filed, old));
+    record.journal_path = entry_path(filed);
     store.set_journal_path(record.id, record.journal_path);
 }
 

@@ -10,6 +10,7 @@
 #include "kernels/base/error.h"
 #include "runner/cli/command_line.h"
 #include "runner/record/record.h"
+#include "runner/record/runs.h"
 #include "runner/storage/search.h"
 #include "runner/storage/service.h"
 #include "runner/storage/store.h"
@@ -59,8 +60,20 @@ std::string tried_hint(Store& store, const Spec& spec);
 
 int journal_about(const Arguments& arguments, Store& store);
 
+// All runs of a question, the oldest first: those of this database, and those that lie as records
+// in this checkout, once learn_shipped() has read them.
+std::vector<Run> runs_of(Store& store, const std::string& question_sha);
+// The same for people: the summary, and a line for each run; empty for a single one.
+std::string runs_text(const std::vector<Run>& runs, const std::string& own_run_id);
+
+// The record as its files show it, in every database the same: under Record::published, with those
+// runs of its question that the checkout has records of.
+Record as_published(Store& store, Record record);
+// As this database shows it: with all runs of its question.
+Record with_runs(Store& store, Record record);
+
 // Renders the entry and its figure under journal/, keeps the Notes of an older file, stores the
-// path. Sets record.journal_path.
+// path. Sets record.journal_path. Throws Error where the file is another run's entry.
 void write_entry(Store& store, Record& record);
 
 }  // namespace steady

@@ -2,6 +2,7 @@
 // their entries.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -39,31 +40,37 @@ Destination destination_from(const Arguments& arguments) {
 }
 
 // The entry's file, with people's notes, as it lies in this checkout. Empty: none was written.
-std::string entry_of(const Record& record) {
-    if (!record.analysis || record.journal_path.empty()) return "";
-    const std::string path =
-        project_root() + "/" + entry_path(record);  // never what a worker stored
-    return fs::is_regular_file(path) ? read_file(path) : render(record);
+std::string entry_of(Store& store, const Record& record) {
+    if (!has_entry(record) || record.journal_path.empty()) return "";
+    const Record filed = as_published(store, record);
+    const std::string path = project_root() + "/" + entry_path(filed);  // never a worker's word
+    if (!fs::is_regular_file(path)) return render(filed);
+    const std::string text = read_file(path);
+    return is_entry_of(filed, text) ? text : render(filed);
 }
 
 // How the entry stands in this checkout afterwards.
-std::string put_entry(Store& store, const Archived& archived) {
+std::string put_entry(Store& store, const std::string& id, const Archived& archived) {
     if (archived.entry.empty()) return "";
-    Record record = store.load_record(archived.id);
-    if (!record.analysis) return "no verdict, no entry";
-    const std::string path = project_root() + "/" + entry_path(record);
+    Record record = store.load_record(id);
+    if (!has_entry(record)) return "no verdict, no entry";
+    const Record filed = as_published(store, record);
+    const std::string path = project_root() + "/" + entry_path(filed);
     if (fs::exists(path)) {
-        return read_file(path) == archived.entry
-                   ? entry_path(record)
-                   : entry_path(record) + " is here with another content and was left alone";
+        const std::string text = read_file(path);
+        if (!is_entry_of(filed, text)) {
+            return entry_path(filed) + " is the entry of another run and was left alone";
+        }
+        const bool same = text == archived.entry || check_entry(text, filed).empty();
+        return entry_path(filed) + (same ? "" : " is here with another content and was left alone");
     }
     make_directories(fs::path(path).parent_path().string());
     write_file_atomic(path, archived.entry);
-    if (render(record, archived.entry) != archived.entry) {
-        return entry_path(record) + " renders otherwise in this version: `steady journal --check`";
+    if (render(filed, archived.entry) != archived.entry) {
+        return entry_path(filed) + " renders otherwise in this version: `steady journal --check`";
     }
     write_entry(store, record);
-    return entry_path(record);
+    return entry_path(filed);
 }
 
 // Who imports believes the file; an entry that does not lie here is not missing.
@@ -82,10 +89,11 @@ void settle_import(Store& store, const std::string& id) {
 int verb_export(const Arguments& arguments) {
     Destination to = destination_from(arguments);
     Store store = open_store(arguments);
+    learn_shipped(store);
     std::vector<Archived> chosen;
     for (const std::string& word : to.ids) {
         const Record record = store.load_record(word);
-        chosen.push_back({record.id, entry_of(record)});
+        chosen.push_back({record.id, entry_of(store, record)});
     }
     if (to.file.empty()) to.file = chosen[0].id + ".steady.json";
     write_file_atomic(to.file, export_archive(store.connection(), chosen));
@@ -97,37 +105,94 @@ int verb_export(const Arguments& arguments) {
     return kExitOk;
 }
 
+namespace {
+
+// Folders stand for the records in them; --shipped for those of this checkout.
+std::vector<std::string> files_to_import(const Arguments& arguments) {
+    std::vector<std::string> files, words = arguments.words;
+    if (arguments.has("shipped")) words.push_back(project_root() + "/experiments/records");
+    if (words.empty()) {
+        throw Error("steady import needs a FILE or a folder of records, or --shipped");
+    }
+    for (const std::string& word : words) {
+        if (!fs::is_directory(word)) {
+            files.push_back(word);
+            continue;
+        }
+        std::vector<std::string> found;
+        for (const auto& file : fs::directory_iterator(word)) {
+            if (file.path().string().ends_with(".steady.json")) found.push_back(file.path());
+        }
+        if (found.empty()) throw Error(fmt::format("{} holds no *.steady.json", word));
+        std::sort(found.begin(), found.end());
+        files.insert(files.end(), found.begin(), found.end());
+    }
+    return files;
+}
+
+struct ImportedFile {
+    nlohmann::json json = nlohmann::json::array();
+    std::string lines;
+};
+
+// Throws Error (exit 2) for a file that is refused; then nothing of it is in.
+ImportedFile import_file(Connection& connection, Store& store, const std::string& file,
+                         bool with_entries) {
+    const std::string text = read_file(file);
+    const std::vector<Archived> archived = list_archive(text);
+    const std::vector<Imported> imported = import_archive(connection, text);
+    ImportedFile out;
+    for (std::size_t i = 0; i < imported.size(); ++i) {
+        const Imported& one = imported[i];
+        const std::string entry = with_entries ? put_entry(store, one.id, archived[i]) : "";
+        settle_import(store, one.id);
+        out.json.push_back({{"id", one.id},
+                            {"run", one.run},
+                            {"published", archived[i].id},
+                            {"file", file},
+                            {"created", one.created},
+                            {"entry", entry}});
+        const std::string known =
+            one.id == archived[i].id
+                ? ""
+                : fmt::format(" (a further run of {}: that id is taken here)", archived[i].id);
+        out.lines += fmt::format("{} {}{}{}\n", one.id,
+                                 one.created ? "imported" : "was here already, the same", known,
+                                 entry.empty() ? "" : "; " + entry);
+    }
+    return out;
+}
+
+}  // namespace
+
 int verb_import(const Arguments& arguments) {
+    const std::vector<std::string> files = files_to_import(arguments);
     Connection connection({.url = database_url(arguments.get("db")),
                            .role = DatabaseRole::owner,
                            .client = "import",
                            .statement_timeout_ms = 600000});
     Store store = open_store(arguments);
-    nlohmann::json json = nlohmann::json::array();
+    learn_shipped(store);
+    nlohmann::json imported = nlohmann::json::array(), refused = nlohmann::json::array();
     std::string lines;
-    for (const std::string& file : arguments.words) {
-        const std::string text = read_file(file);
-        std::vector<Archived> archived;
-        std::vector<Imported> imported;
+    for (const std::string& file : files) {
         try {
-            archived = list_archive(text);
-            imported = import_archive(connection, text);
-        } catch (const Error& error) {  // the files before it are in
-            throw Error(fmt::format("{}: {}", file, error.what()), error.exit_code);
-        }
-        for (std::size_t i = 0; i < imported.size(); ++i) {
-            const std::string entry =
-                arguments.has("no-journal") ? "" : put_entry(store, archived[i]);
-            settle_import(store, imported[i].id);
-            json.push_back(
-                {{"id", imported[i].id}, {"created", imported[i].created}, {"entry", entry}});
-            lines += fmt::format("{}{} {}{}", lines.empty() ? "" : "\n", imported[i].id,
-                                 imported[i].created ? "imported" : "was here already, the same",
-                                 entry.empty() ? "" : "; " + entry);
+            ImportedFile one = import_file(connection, store, file, !arguments.has("no-journal"));
+            for (auto& row : one.json) imported.push_back(std::move(row));
+            lines += one.lines;
+        } catch (const Error& error) {
+            if (error.exit_code != kExitUsage) throw;  // not the file's fault
+            refused.push_back({{"file", file}, {"error", error.what()}});
+            fmt::print(stderr, "{}: {}\n", file, error.what());
         }
     }
-    fmt::print("{}\n", arguments.has("json") ? nlohmann::json{{"imported", json}}.dump(2) : lines);
-    return kExitOk;
+    if (files.size() > 1) {
+        lines += fmt::format("{} of {} files read, {} refused\n", files.size() - refused.size(),
+                             files.size(), refused.size());
+    }
+    if (!lines.empty()) lines.pop_back();
+    print(arguments, {{"imported", imported}, {"refused", refused}}, lines);
+    return refused.empty() ? kExitOk : kExitUsage;
 }
 
 }  // namespace steady

@@ -155,7 +155,23 @@ int verb_plan(const Arguments& arguments) {
 int verb_run(const Arguments& arguments) {
     check_exit_map(arguments);
     const Spec spec = load_spec(arguments.words[0]);
-    return print_record(arguments, run_here(spec, arguments));
+    if (!arguments.has("again")) {
+        if (const auto known = decided_here(spec, arguments)) {
+            nlohmann::json json = show_json(*known);
+            json["measured_now"] = false;
+            print(arguments, json,
+                  fmt::format(
+                      "{}\nThis host decided it on {} with these very programs; `steady run "
+                      "{} --again` makes a further run.",
+                      show_text(*known), known->decided_at.substr(0, 10), arguments.words[0]));
+            return verdict_exit(arguments, *known);
+        }
+    }
+    const Record record = run_here(spec, arguments);
+    nlohmann::json json = show_json(record);
+    json["measured_now"] = true;
+    print(arguments, json, show_text(record));
+    return verdict_exit(arguments, record);
 }
 
 int verb_rerun(const Arguments& arguments) {
@@ -192,7 +208,10 @@ std::string what_next(const Submitted& submitted) {
     if (state == "queued") {
         return fmt::format(", where it was; `steady priority {} N` moves it", submitted.id);
     }
-    if (state == "done") return fmt::format("; `steady rerun {}` asks it again", submitted.id);
+    if (state == "done") {
+        return "; its verdict stands: `steady show " + submitted.id +
+               "`; `steady submit FILE --again` queues a further run";
+    }
     if (state == "running") return "";
     return fmt::format("; `steady requeue {}` queues it again", submitted.id);
 }
@@ -206,6 +225,7 @@ int verb_submit(const Arguments& arguments) {
     options.priority = static_cast<int>(arguments.number("priority", 0, -100, 100));
     options.need_tags = split_list(arguments.get("tags"));
     options.commands = arguments.has("commands");
+    options.fresh_rerun = arguments.has("again");
     const Submitted submitted = submit_experiment(store, spec, options);
     std::string text =
         fmt::format("{} {}; state {}", submitted.id,

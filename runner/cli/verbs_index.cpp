@@ -53,13 +53,28 @@ std::string front(const std::string& text, const std::string& key) {
     return value;
 }
 
-// Whether the project holds the record that the entry is made from.
+// The record that an entry is made from, below the root; empty when the project does not hold it.
+// Another machine's run of the same file has the same id, and its record a name with its run's id.
+std::string record_of(const std::string& id, const std::string& entry) {
+    constexpr const char* kFolder = "experiments/records";
+    std::error_code none;
+    std::vector<std::string> names = {id + ".steady.json"};
+    for (const auto& file : fs::directory_iterator(fs::path(project_root()) / kFolder, none)) {
+        const std::string name = file.path().filename().string();
+        if (name.starts_with(id + "-r") && name.ends_with(".steady.json")) names.push_back(name);
+    }
+    for (const std::string& name : names) {
+        const fs::path record = fs::path(project_root()) / kFolder / name;
+        if (fs::exists(record) &&
+            read_file(record.string()).find("\"journal/" + entry + "\"") != std::string::npos) {
+            return std::string(kFolder) + "/" + name;
+        }
+    }
+    return "";
+}
+
 bool is_published(const fs::path& entry) {
-    const std::string id = front(read_file(entry.string()), "id");
-    const fs::path record =
-        fs::path(project_root()) / "experiments/records" / (id + ".steady.json");
-    const std::string path = "\"journal/" + entry.filename().string() + "\"";
-    return fs::exists(record) && read_file(record.string()).find(path) != std::string::npos;
+    return !record_of(front(read_file(entry.string()), "id"), entry.filename().string()).empty();
 }
 
 // The page to compare with; absent when it is written.
@@ -222,8 +237,8 @@ std::string files_of(const Listed& one, const std::map<std::string, std::string>
     }
     std::vector<std::string> parts;
     if (!spec_id.empty()) parts.push_back(fmt::format("[question](../{})", specs.at(spec_id)));
-    const std::string record = "experiments/records/" + one.id + ".steady.json";
-    if (fs::exists(root / record)) parts.push_back(fmt::format("[record](../{})", record));
+    const std::string record = record_of(one.id, one.stem + ".md");
+    if (!record.empty()) parts.push_back(fmt::format("[record](../{})", record));
     return fmt::format("{}", fmt::join(parts, ", "));
 }
 

@@ -34,13 +34,16 @@ std::optional<Rejudged> judge_differs(const Record& record) {
     return Rejudged{record.id, stored.dump(), now.dump()};
 }
 
-std::vector<Record> decided_records(Store& store) {
+std::vector<Record> decided_records(Store& store, bool with_ended = false) {
     std::vector<Record> records;
     std::int64_t cursor = 0;
     for (;;) {
         const std::vector<ExperimentRow> rows = store.list_experiments({}, 100, cursor);
         for (const ExperimentRow& row : rows) {
-            if (!row.verdict.empty()) records.push_back(store.load_record(row.id));
+            const bool ended = row.state == "cancelled" || row.state == "failed";
+            if (!row.verdict.empty() || (with_ended && ended)) {
+                records.push_back(store.load_record(row.id));
+            }
             cursor = row.cursor;
         }
         if (rows.size() < 100) return records;
@@ -65,10 +68,11 @@ int check_journal(const Arguments& arguments, Store& store) {
                             {"difference", id + ": decided, but its entry was never written; "
                                                 "`steady journal --write` writes it"}});
     }
-    for (const Record& record : decided_records(store)) {
+    for (const Record& record : decided_records(store, true)) {
         if (record.journal_path.empty()) continue;
-        if (record.journal_path != entry_path(record)) {
-            problems.push_back({{"file", entry_path(record)},
+        const Record filed = as_published(store, record);
+        if (record.journal_path != entry_path(filed)) {
+            problems.push_back({{"file", entry_path(filed)},
                                 {"difference", fmt::format("the store names {} instead",
                                                            escape_line(record.journal_path))}});
             continue;
@@ -76,9 +80,11 @@ int check_journal(const Arguments& arguments, Store& store) {
         const std::string path = project_root() + "/" + record.journal_path;
         if (!fs::exists(path)) continue;                        // another checkout's entry
         if (!missing_samples(store, record).empty()) continue;  // the file is all that is left
+        const std::string text = read_file(path);
+        if (!is_entry_of(filed, text)) continue;  // of another run, which keeps the file
         ++checked;
         unknown.erase(record.journal_path);
-        for (const std::string& difference : check_entry(read_file(path), record)) {
+        for (const std::string& difference : check_entry(text, filed)) {
             problems.push_back({{"file", record.journal_path}, {"difference", difference}});
         }
     }
@@ -113,14 +119,18 @@ int verb_show(const Arguments& arguments) {
     const std::string checked = service::checked_at(store.connection(), record.job);
     json["checked"] = !checked.empty();
     if (arguments.has("pairs")) json["pair_values"] = record.pairs;
+    learn_shipped(store);
+    const std::vector<Run> runs = runs_of(store, record.question_sha);
+    json["runs"] = runs_json(runs);
+    const std::string together = runs_text(runs, record.run_id);
     const std::string unchecked =
         record.analysis && checked.empty()
             ? "\nunchecked  nobody but its worker has computed this verdict: `steady decide "
               "--unchecked`"
             : "";
-    return print(
-        arguments, json,
-        show_text(record) + unchecked + (arguments.has("pairs") ? "\n" + pairs_text(record) : ""));
+    return print(arguments, json,
+                 show_text(record) + unchecked + (together.empty() ? "" : "\n\n" + together) +
+                     (arguments.has("pairs") ? "\n" + pairs_text(record) : ""));
 }
 
 namespace {
@@ -198,6 +208,7 @@ int verb_decide(const Arguments& arguments) {
 
 int verb_journal(const Arguments& arguments) {
     Store store = open_store(arguments);
+    learn_shipped(store);
     if (arguments.has("check")) return check_journal(arguments, store);
     if (arguments.has("about")) return journal_about(arguments, store);
     if (arguments.words.empty() && arguments.has("write")) {
@@ -218,12 +229,19 @@ int verb_journal(const Arguments& arguments) {
                      names.empty() ? "no entries yet" : fmt::format("{}", fmt::join(names, "\n")));
     }
     Record record = store.load_record(arguments.words[0]);
-    if (!record.analysis) {
+    if (!has_entry(record)) {
         throw Error(fmt::format("{} has no verdict yet: its state is {}", record.id, record.state));
     }
     if (arguments.has("write")) write_entry(store, record);
+    record = with_runs(store, std::move(record));
     const std::string entry = render(record);
-    return print(arguments, {{"id", record.id}, {"path", record.journal_path}, {"entry", entry}},
+    return print(arguments,
+                 {{"id", record.id},
+                  {"run", record.run_id},
+                  {"path", record.journal_path},
+                  {"entry", entry},
+                  {"question", record.question_sha},
+                  {"runs", runs_json(record.runs)}},
                  entry);
 }
 

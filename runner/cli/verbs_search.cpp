@@ -30,15 +30,21 @@ nlohmann::json finding_json(const page::ListRow& row) {
             {"host", row.host},
             {"claim", row.claim},
             {"file", row.file},
+            {"question", row.question_sha},
+            {"runs", runs_json(row.runs)},
             {"submitted_at", row.submitted_at},
             {"decided_at", row.decided_at}};
 }
 
 std::string finding_text(const page::ListRow& row) {
     const std::string effect = row.effect ? fmt::format("{:+.2f} %", 100 * *row.effect) : "–";
-    return fmt::format("{:<36} {:<13} {:>9}  {:>3} pairs  {}{}\n", row.id,
-                       row.verdict.empty() ? row.state : row.verdict, effect, row.pairs, row.claim,
-                       row.file.empty() ? "" : "  [" + row.file + "]");
+    std::string text = fmt::format("{:<36} {:<13} {:>9}  {:>3} pairs  {}{}\n", row.id,
+                                   row.verdict.empty() ? row.state : row.verdict, effect, row.pairs,
+                                   row.claim, row.file.empty() ? "" : "  [" + row.file + "]");
+    if (row.runs.size() > 1) {
+        text += fmt::format("    {} runs: {}\n", row.runs.size(), summary_of(row.runs).text);
+    }
+    return text;
 }
 
 std::string unknown_text(const search::Unknown& unknown) {

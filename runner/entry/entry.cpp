@@ -16,8 +16,14 @@ constexpr std::string_view kNotes = "\n## Notes\n";
 constexpr std::string_view kEmptyNotes =
     "\nThis section is yours: it is kept when the entry is rendered again.\n";
 
+const std::string& ended_at(const Record& record) {
+    if (!record.decided_at.empty()) return record.decided_at;
+    const bool measured = !record.attempts.empty() && !record.attempts.back().ended.empty();
+    return measured ? record.attempts.back().ended : record.submitted_at;
+}
+
 std::string file_stem(const Record& record) {
-    const std::string date = record.decided_at.substr(0, 10);
+    const std::string date = ended_at(record).substr(0, 10);
     const bool dated = date.size() == 10 && date[4] == '-' && date[7] == '-' &&
                        date.find_first_not_of("0123456789-") == std::string::npos;
     const bool plain =
@@ -52,15 +58,37 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 std::string entry_path(const Record& record) { return file_stem(record) + ".md"; }
 std::string figure_path(const Record& record) { return file_stem(record) + ".svg"; }
 
+bool has_entry(const Record& record) {
+    return record.analysis || record.state == "cancelled" || record.state == "failed";
+}
+
+bool is_entry_of(const Record& record, std::string_view existing) {
+    constexpr std::string_view kDecided = "\ndecided: \"";
+    const std::size_t at = existing.find(kDecided);
+    return at == std::string_view::npos ||
+           existing.substr(at + kDecided.size()).starts_with(ended_at(record) + "\"");
+}
+
 std::string render(const Record& record) {
-    if (!record.analysis) {
+    if (!has_entry(record)) {
         throw Error{"record " + escape_line(record.id) + ": not decided yet, so it has no entry",
                     kExitInternal};
     }
-    std::string out = entry::front_matter(record);
-    for (const auto section : {entry::question, entry::hypothesis, entry::verdict, entry::gates,
-                               entry::pairs, entry::method, entry::profile, entry::checks,
-                               entry::environment, entry::meaning, entry::earlier, entry::repeat}) {
+    std::string out;
+    if (!record.analysis) {
+        out = entry::short_head(record, ended_at(record));
+        for (const auto section : {entry::question, entry::hypothesis, entry::how_it_ended,
+                                   entry::runs, entry::earlier}) {
+            out += section(record);
+        }
+        out.pop_back();
+        return out + std::string(kNotes) + std::string(kEmptyNotes);
+    }
+    out = entry::front_matter(record);
+    for (const auto section :
+         {entry::question, entry::hypothesis, entry::verdict, entry::gates, entry::pairs,
+          entry::method, entry::profile, entry::checks, entry::environment, entry::meaning,
+          entry::runs, entry::earlier, entry::repeat}) {
         out += section(record);
     }
     out.pop_back();  // the heading brings its own line break

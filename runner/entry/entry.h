@@ -11,11 +11,20 @@
 
 namespace steady {
 
-// "journal/2026-11-21-<id>.md" and the figure beside it, ".svg"; the date is decided_at's.
+// Whether the run has an entry: it was decided, or it ended without a verdict (cancelled, failed)
+// and gets a short one.
+bool has_entry(const Record& record);
+
+// "journal/2026-11-21-<id>.md" and the figure beside it, ".svg"; the date is decided_at's, or that
+// of the end of a run without a verdict, which has no figure.
 std::string entry_path(const Record& record);
 std::string figure_path(const Record& record);
 
-// Throws Error (internal) for a record without analysis: there is no entry before a verdict.
+// Whether a file at entry_path() is this run's: another run of the same file, on another machine,
+// may have been decided on the same day. A file that names no moment of decision is taken for it.
+bool is_entry_of(const Record& record, std::string_view existing);
+
+// Throws Error (internal) for a record that has no entry: it waits or runs.
 std::string render(const Record& record);
 
 // A fresh entry with the notes of an existing file put in place of its own empty ones.

@@ -341,24 +341,45 @@ std::string meaning(const Record& record) {
     return out + "\n";
 }
 
+namespace {
+
+std::string listed(const std::vector<std::string>& ids) {
+    constexpr std::size_t kMostListed = 20;  // the newest
+    const std::size_t unlisted = ids.size() > kMostListed ? ids.size() - kMostListed : 0;
+    std::string out;
+    if (unlisted > 0) out += fmt::format("{} before these:\n\n", unlisted);
+    for (std::size_t i = unlisted; i < ids.size(); ++i) {
+        out += fmt::format("- {}\n", markdown_code(ids[i]));
+    }
+    return out + "\n";
+}
+
+}  // namespace
+
 std::string earlier(const Record& record) {
     std::string out = "## Earlier attempts\n\n";
     if (record.earlier.empty()) {
-        if (record.rerun == 0) return out + "None on this question.\n\n";
+        if (record.rerun == 0 && record.submitted_before.empty()) {
+            return out + "None on this question.\n\n";
+        }
+        if (!record.submitted_before.empty()) {
+            out += "The same question was submitted before:\n\n" + listed(record.submitted_before);
+        }
         return out + fmt::format(
-                         "None is carried over: this is run {} of the same file. Runs that were "
+                         "None is carried over{}. Runs that were "
                          "accepted, or that had another machine, {}, do not count.\n\n",
-                         record.rerun + 1,
+                         record.rerun > 0
+                             ? fmt::format(": this is run {} of the same file", record.rerun + 1)
+                             : "",
                          is_outside(record.spec) ? "program or library" : "engine or model");
     }
-    constexpr std::size_t kMostListed = 20;  // the newest
-    const std::size_t unlisted =
-        record.earlier.size() > kMostListed ? record.earlier.size() - kMostListed : 0;
-    if (unlisted > 0) out += fmt::format("{} before these:\n\n", unlisted);
-    for (std::size_t i = unlisted; i < record.earlier.size(); ++i) {
-        out += fmt::format("- {}\n", markdown_code(record.earlier[i]));
+    out += listed(record.earlier);
+    std::vector<std::string> others;
+    for (const std::string& id : record.submitted_before) {
+        const auto& counts = record.earlier;
+        if (std::find(counts.begin(), counts.end(), id) == counts.end()) others.push_back(id);
     }
-    out += "\n";
+    if (!others.empty()) out += "Submitted before too, and not carried over:\n\n" + listed(others);
     if (const auto& prior = record.evidence.prior) {
         out += fmt::format("Their evidence is carried over: ln E of a gain starts at {:.2f}. ",
                            prior->log_e_accept);

@@ -10,6 +10,9 @@
 namespace steady::entry {
 
 std::string front_matter(const Record& record);
+// Of a run that ended without a verdict.
+std::string short_head(const Record& record, const std::string& ended_at);
+std::string how_it_ended(const Record& record);
 std::string question(const Record& record);
 std::string hypothesis(const Record& record);
 std::string verdict(const Record& record);
@@ -20,6 +23,7 @@ std::string profile(const Record& record);
 std::string checks(const Record& record);
 std::string environment(const Record& record);
 std::string meaning(const Record& record);
+std::string runs(const Record& record);  // empty for a single run
 std::string earlier(const Record& record);
 std::string repeat(const Record& record);
 

@@ -11,6 +11,7 @@
 #include "engine/protocol/session.h"
 #include "runner/judge/analysis.h"
 #include "runner/plan/sample.h"
+#include "runner/record/runs.h"
 #include "runner/spec/spec.h"
 
 namespace steady {
@@ -37,7 +38,10 @@ struct Evidence {
 };
 
 struct Record {
-    std::string id;  // <spec id>-<8 hex of spec hash>[-<rerun>]
+    std::string id;         // <spec id>-<8 hex of spec hash>[-<rerun>][-r<8 hex of run_id>]
+    std::string run_id;     // 16 hex, the same in every database
+    std::string published;  // the id that its entry and its archive carry: `id`, unless that was
+                            // taken here by another run
     std::int64_t job = 0;
     int rerun = 0;
     std::string state;  // queued, running, done, failed, cancelled
@@ -51,10 +55,12 @@ struct Record {
     std::vector<Attempt> attempts;
     std::vector<std::string> earlier;  // attempts at the same question: all until the first pair is
                                        // measured, then those that count (Prior::attempts)
-    std::optional<Analysis> analysis;  // as stored with the verdict
-    std::string submitted_at, decided_at;  // ISO 8601, UTC
-    double seconds = 0;                    // wall time spent measuring
-    std::string journal_path;              // relative to the project root, empty until written
+    std::vector<std::string> submitted_before;  // all attempts at the question, counting or not
+    std::optional<Analysis> analysis;           // as stored with the verdict
+    std::string submitted_at, decided_at;       // ISO 8601, UTC
+    double seconds = 0;                         // wall time spent measuring
+    std::string journal_path;                   // relative to the project root, empty until written
+    std::vector<Run> runs;  // of its question, for the entry; empty: not asked for, or only this
 };
 
 }  // namespace steady

@@ -249,6 +249,8 @@ void fields(Visit& visit, T& value) {
 template <class Visit, SameAs<Record> T>
 void fields(Visit& visit, T& value) {
     visit("id", value.id);
+    visit("run", value.run_id);
+    visit("published", value.published);
     visit("job", value.job);
     visit("rerun", value.rerun);
     visit("state", value.state);

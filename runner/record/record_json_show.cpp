@@ -80,6 +80,8 @@ void add_analysis(Json& out, const Spec& spec, const Analysis& analysis) {
 Json show_json(const Record& record) {
     Json out = {
         {"id", record.id},
+        {"run", record.run_id},
+        {"question", record.question_sha},
         {"experiment", record.spec.id},
         {"spec_sha256", record.spec.sha256},
         {"owner", record.spec.owner},

@@ -62,14 +62,16 @@ Json hosts_of(const Json& content) {
     return hosts;
 }
 
-void write_content(Transaction& transaction, const Json& content) {
+void write_content(Transaction& transaction, const archive::Experiment& one,
+                   const std::string& name) {
+    const Json& content = one.content;
     transaction.exec_params(sql::kImportHosts, hosts_of(content).dump());
     const std::string head = content.at("experiment").dump();
     const auto experiment =
-        transaction.exec_params1(sql::kImportExperiment, head)[0].as<std::int64_t>();
+        transaction.exec_params1(sql::kImportExperiment, head, name)[0].as<std::int64_t>();
     const auto job =
         transaction.exec_params1(sql::kImportJob, experiment, head)[0].as<std::int64_t>();
-    transaction.exec_params(sql::kImportOrigin, job, head);
+    transaction.exec_params(sql::kImportOrigin, job, head, one.sha256);
     for (const Section& section : kSections) {
         transaction.exec_params(section.write, job, content.at(section.name).dump());
     }
@@ -94,17 +96,28 @@ std::string first_difference(const Json& x, const Json& y) {
     throw Error{fmt::format("{}: {}; nothing was imported", id, why)};
 }
 
+// Where the entry lies is a matter of each database.
+Json without_entry(Json content) {
+    content.erase("journal");
+    return content;
+}
+
 Imported import_one(Transaction& transaction, const archive::Experiment& experiment) {
-    const Json here = read_content(transaction, experiment.id);
-    if (here == experiment.content) return {experiment.id, false};
-    if (!here.is_null()) {
-        refuse(experiment.id,
-               fmt::format("this database has an experiment of that name with another content "
-                           "({}); import into another one (--db URL)",
-                           first_difference(experiment.content, here)));
-    }
+    Imported out;
     try {
-        write_content(transaction, experiment.content);
+        const auto run = transaction.exec_params1(sql::kImportRun,
+                                                  experiment.content.at("experiment").dump());
+        out = {run[2].c_str(), run[0].c_str(), true};
+        if (const std::string name = run[1].c_str(); !name.empty()) {
+            const Json here = without_entry(read_content(transaction, name));
+            const Json there = without_entry(experiment.content);
+            if (here == there) return {name, out.run, false};
+            refuse(experiment.id,
+                   fmt::format("this database has this very run ({}, here {}) with another content "
+                               "({}); import into another one (--db URL)",
+                               out.run, name, first_difference(there, here)));
+        }
+        write_content(transaction, experiment, out.id);
     } catch (const pqxx::sql_error& error) {
         const std::string& state = error.sqlstate();
         const bool of_content = state.starts_with("22") || state.starts_with("23") ||
@@ -114,12 +127,12 @@ Imported import_one(Transaction& transaction, const archive::Experiment& experim
         text.resize(std::min(text.find('\n'), text.size()));
         refuse(experiment.id, "the database refuses its content: " + text);
     }
-    const Json stored = read_content(transaction, experiment.id);
+    const Json stored = read_content(transaction, out.id);
     if (stored != experiment.content) {
         refuse(experiment.id, fmt::format("its {} would not be stored as written",
                                           first_difference(experiment.content, stored)));
     }
-    return {experiment.id, true};
+    return out;
 }
 
 }  // namespace

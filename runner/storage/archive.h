@@ -17,8 +17,9 @@ struct Archived {
 };
 
 struct Imported {
-    std::string id;
-    bool created = false;  // false: it was here already, equal to the byte
+    std::string id;        // its name here; not the archive's when another run has that name
+    std::string run;       // the run's id, the same in every database
+    bool created = false;  // false: this very run was here already, with the same content
 };
 
 // The experiments as one archive. Throws Error for one that is still waiting or running: two
@@ -29,8 +30,9 @@ std::string export_archive(Connection& connection, const std::vector<Archived>& 
 // and analysis. Throws Error (exit 2) that names the experiment and what is wrong with it.
 std::vector<Archived> list_archive(const std::string& text);
 
-// All of it or, when anything is refused, nothing. Needs the owner's rights. Throws Error (exit 2)
-// when an experiment of that id is here with another content.
+// All of it or, when anything is refused, nothing. Needs the owner's rights. A further run of a
+// question that is here is stored beside the others. Throws Error (exit 2) when the very same run
+// is here with another content.
 std::vector<Imported> import_archive(Connection& connection, const std::string& text);
 
 }  // namespace steady

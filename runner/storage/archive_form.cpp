@@ -169,7 +169,7 @@ void check_documents(const Json& content, const std::string& where) {
 Experiment experiment_from(const Json& object, std::size_t index) {
     std::string where = fmt::format("experiment {}", index + 1);
     require_keys(object, {"content", "entry", "samples", "sha256"}, where);
-    Experiment experiment{{}, object.at("content"), object.at("entry")};
+    Experiment experiment{{}, object.at("content"), object.at("entry"), object.at("sha256")};
     Json& content = experiment.content;
     require_keys(content,
                  {"experiment", "attempts", "pairs", "evidence", "noise", "verdict", "journal"},
@@ -185,7 +185,7 @@ Experiment experiment_from(const Json& object, std::size_t index) {
     where = experiment.id.substr(0, 100);
     content["samples"] = samples_from(
         uncompressed(from_base64(object.at("samples").get<std::string>(), where), where), where);
-    if (hash_of(content, experiment.entry) != object.at("sha256").get<std::string>()) {
+    if (hash_of(content, experiment.entry) != experiment.sha256) {
         refuse(where, "its content is not what its hash says");
     }
     const std::string state = content.at("experiment").at("state");

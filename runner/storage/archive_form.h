@@ -12,6 +12,7 @@ struct Experiment {
     std::string id;
     nlohmann::json content;  // see archive.cpp
     std::string entry;
+    std::string sha256{};  // over both, as the text says; read only
 };
 
 std::string to_text(const std::vector<Experiment>& experiments);

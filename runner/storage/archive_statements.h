@@ -8,7 +8,8 @@ inline constexpr const char* kArchiveHead =
     "select j.job_id, j.state, to_json(h)::text from steady.experiment e "
     "join steady.job j using (exp_id) left join steady.experiment u on u.exp_id = e.parent "
     "left join steady.evidence o on o.job_id = j.job_id and o.kind = 'origin' "
-    "left join steady.host p on p.host_id = j.pin_host, lateral (select e.name, e.spec_id, "
+    "left join steady.host p on p.host_id = j.pin_host, lateral (select "
+    "coalesce(o.body ->> 'name', e.name) as name, e.spec_id, "
     "encode(e.spec_sha, 'hex') as spec_sha, e.rerun_no, "
     "encode(e.question_sha, 'hex') as question_sha, e.spec_text, e.seed::text as seed, "
     "e.submitted_at, coalesce(o.body ->> 'parent', u.name) as parent, "
@@ -49,9 +50,17 @@ inline constexpr const char* kImportHosts =
     "insert into steady.host (name, seen_at) select name, coalesce(max(began), "
     "clock_timestamp()) from jsonb_to_recordset($1::jsonb) as x(name text, began timestamptz) "
     "group by name on conflict (name) do nothing";
+// The run that a record is of: its id, its name here ('' when it is not here), and a name that is
+// free for it: its own, or with its run's id.
+inline constexpr const char* kImportRun =
+    "select run, coalesce(e.name, ''), x.name || case when exists (select from steady.experiment t "
+    "where t.name = x.name) then '-r' || left(run, 8) else '' end from jsonb_to_record($1::jsonb) "
+    "as x(name text, spec_sha text, rerun_no int, seed text, submitted_at timestamptz), "
+    "lateral steady.run_id_of(decode(x.spec_sha, 'hex'), x.rerun_no, x.seed::numeric, "
+    "x.submitted_at) as run left join steady.experiment e on e.run_id = run";
 inline constexpr const char* kImportExperiment =
     "insert into steady.experiment (name, spec_id, spec_sha, rerun_no, question_sha, parent, spec, "
-    "spec_text, seed, submitted_at) select name, spec_id, decode(spec_sha, 'hex'), rerun_no, "
+    "spec_text, seed, submitted_at) select $2, spec_id, decode(spec_sha, 'hex'), rerun_no, "
     "decode(question_sha, 'hex'), (select exp_id from steady.experiment u where u.name = "
     "x.parent), "
     "spec_text::jsonb, spec_text, seed::numeric, submitted_at from jsonb_to_record($1::jsonb) as "
@@ -68,7 +77,7 @@ inline constexpr const char* kImportJob =
 inline constexpr const char* kImportOrigin =
     "insert into steady.evidence (job_id, kind, epoch, body) "
     "values ($1, 'origin', 0, jsonb_build_object('parent', $2::jsonb -> 'parent', "
-    "'earlier', $2::jsonb -> 'earlier'))";
+    "'earlier', $2::jsonb -> 'earlier', 'name', $2::jsonb -> 'name', 'record_sha', $3::text))";
 inline constexpr const char* kImportAttempts =
     "insert into steady.attempt (job_id, epoch, worker, host_id, fingerprint, began, ended, how) "
     "select $1, x.epoch, x.worker, h.host_id, x.fingerprint::jsonb, x.began, x.ended, x.how from "

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runner/record/record.h"
+#include "runner/record/runs.h"
 
 namespace steady::page {
 
@@ -30,6 +31,8 @@ struct ListRow {
     std::string submitted_at, decided_at;  // ISO 8601, UTC
     std::string note, journal_path;
     std::string file;  // of a shipped record that is not in this database, else empty
+    std::string question_sha;  // of a finding; it stands for all runs of the question:
+    std::vector<Run> runs;
 };
 
 struct ListPage {

@@ -112,16 +112,20 @@ inline constexpr const char* kPagePairEvents =
     "select gate, pair_no, kind, discarded from steady.pair where job_id = $1 "
     "and done_at is not null order by done_at, gate, kind, pair_no, try offset $2 limit 2000";
 
-// Experiments, and shipped records that no experiment here is. $1 the query, $2 the words one by
-// one, for the order: most of them first.
+// Questions with the words $1, each by its run that has most of them ($2, one by one), the newest
+// first; shipped records count where the run is not here.
 inline constexpr const char* kSearch =
-    "with hit as (select e.exp_id, null as shipped, e.words, e.submitted_at as at "
-    "from steady.experiment e where e.words @@ $1::tsquery and e.spec_id not like 'watch-%' "
-    "union all select null, s.name, s.words, nullif(s.decided, '')::timestamptz "
-    "from steady.shipped s where s.words @@ $1::tsquery "
-    "and not exists (select from steady.experiment e where e.name = s.name)), "
+    "with hit as (select e.run_id, e.exp_id, e.question_sha as question, e.words, "
+    "e.submitted_at as at from steady.experiment e where e.words @@ $1::tsquery "
+    "and e.spec_id not like 'watch-%' and (not $4 or exists (select from steady.job j "
+    "join steady.verdict v using (job_id) where j.exp_id = e.exp_id)) "
+    "union all select s.run_id, null, s.question_sha, s.words, nullif(s.decided, '')::timestamptz "
+    "from steady.shipped s where s.words @@ $1::tsquery and (not $4 or s.outcome <> '') "
+    "and not exists (select from steady.experiment e where e.run_id = s.run_id)), "
     "scored as (select *, (select count(*) from unnest($2::text[]) t "
-    "where hit.words @@ ('''' || t || ''':*')::tsquery) as n from hit) "
+    "where hit.words @@ ('''' || t || ''':*')::tsquery) as n from hit), "
+    "best as (select distinct on (question) * from scored "
+    "order by question, n desc, at desc nulls last, run_id) "
     "select coalesce(e.name, s.name) as name, coalesce(e.claim, s.claim) as claim, "
     "coalesce(e.model, s.model) as model, coalesce(v.metric, s.metric) as metric, "
     "coalesce(j.state::text, 'shipped') as state, coalesce(v.outcome, s.outcome) as outcome, "
@@ -133,13 +137,44 @@ inline constexpr const char* kSearch =
     "s.high) as high, " STEADY_ISO("e.submitted_at") " as submitted, "
     "coalesce(" STEADY_ISO("v.at") ", s.decided) as decided, j.note, "
     "(select body from steady.journal b where b.job_id = j.job_id and b.kind = 'path') as path, "
-    "s.file from scored left join steady.experiment e using (exp_id) "
+    "s.file, encode(best.question, 'hex') as question "
+    "from best left join steady.experiment e using (exp_id) "
     "left join steady.job j using (exp_id) left join steady.verdict v using (job_id) "
     "left join steady.host h on h.host_id = j.host_id "
     "left join steady.host p on p.host_id = j.pin_host "
-    "left join steady.shipped s on s.name = scored.shipped "
-    "where (not $4 or coalesce(v.outcome, s.outcome, '') <> '') "
-    "order by scored.n desc, scored.at desc nulls last, name limit $3";
+    "left join steady.shipped s on s.run_id = best.run_id and best.exp_id is null "
+    "order by best.n desc, best.at desc nulls last, name limit $3";
+
+// Every run of the questions $1, the oldest first, at most $2 of each: those in this database, and
+// the shipped records that are not.
+inline constexpr const char* kRuns =
+    "select * from (select r.*, row_number() over (partition by question order by at desc, run_id) "
+    "as age from (select encode(e.question_sha, 'hex') as question, e.name, e.run_id, "
+    "coalesce(o.body ->> 'name', e.name) as published, s.file, "
+    "encode(e.spec_sha, 'hex') as spec_sha, "
+    "coalesce(o.body ->> 'record_sha', s.record_sha) as record_sha, j.state::text as state, "
+    "v.outcome, v.reason, v.metric, v.effect::float8 as effect, "
+    "coalesce(v.shown_interval ->> 0, v.shown_interval ->> 'low')::float8 as low, "
+    "coalesce(v.shown_interval ->> 1, v.shown_interval ->> 'high')::float8 as high, "
+    "v.n_pairs::int as pairs, coalesce(h.name, p.name) as host, a.fingerprint, "
+    "(select max(x.value #>> '{engine_flags,device}') from jsonb_each(e.spec -> 'arms') x) "
+    "as device, " STEADY_ISO("e.submitted_at") " as submitted, " STEADY_ISO("v.at") " as decided, "
+    "coalesce(v.at, e.submitted_at) as at from steady.experiment e join steady.job j using (exp_id) "
+    "left join steady.verdict v using (job_id) left join steady.host h on h.host_id = j.host_id "
+    "left join steady.host p on p.host_id = j.pin_host "
+    "left join steady.evidence o on o.job_id = j.job_id and o.kind = 'origin' "
+    "left join steady.shipped s on s.run_id = e.run_id "
+    "left join lateral (select fingerprint from steady.attempt t where t.job_id = j.job_id "
+    "and t.fingerprint is not null order by t.epoch desc limit 1) a on true "
+    "where e.question_sha in (select decode(q, 'hex') from unnest($1::text[]) q) "
+    "union all select encode(s.question_sha, 'hex'), null, s.run_id, s.name, s.file, "
+    "encode(s.spec_sha, 'hex'), s.record_sha, s.state, nullif(s.outcome, ''), "
+    "nullif(s.reason, ''), s.metric, s.effect, s.low, s.high, s.pairs, s.host, s.fingerprint, "
+    "s.device, s.submitted, nullif(s.decided, ''), "
+    "coalesce(nullif(s.decided, ''), s.submitted)::timestamptz from steady.shipped s "
+    "where s.question_sha in (select decode(q, 'hex') from unnest($1::text[]) q) "
+    "and not exists (select from steady.experiment e where e.run_id = s.run_id)) r) newest "
+    "where age <= $2 order by question, at, run_id";
 
 inline constexpr const char* kSearchKnows =
     "select exists (select from steady.experiment where words @@ $1::tsquery) "
@@ -156,16 +191,32 @@ inline constexpr const char* kShippedForget =
     "delete from steady.shipped where not file = any ($1::text[])";
 inline constexpr const char* kShippedLearn =
     "insert into steady.shipped (name, file, file_sha, claim, model, metric, outcome, reason, "
-    "effect, low, high, pairs, host, decided, words) select distinct on (name) name, file, "
+    "effect, low, high, pairs, host, decided, words, run_id, question_sha, spec_sha, record_sha, "
+    "state, submitted, device, fingerprint) select distinct on (run_id) name, file, "
     "decode(sha, 'hex'), claim, model, metric, outcome, reason, effect, low, high, pairs, host, "
-    "decided, steady.words_of(words) from jsonb_to_recordset($1::jsonb) as x(name text, file text, "
+    "decided, steady.words_of(words), run_id, decode(question_sha, 'hex'), "
+    "decode(spec_sha, 'hex'), record_sha, state, " STEADY_ISO("submitted_at") ", device, "
+    "fingerprint from jsonb_to_recordset($1::jsonb) as x(name text, file text, "
     "sha text, claim text, model text, metric text, outcome text, reason text, effect float8, "
-    "low float8, high float8, pairs int, host text, decided text, words text) order by name "
-    "on conflict (name) do update set file = excluded.file, file_sha = excluded.file_sha, "
+    "low float8, high float8, pairs int, host text, decided text, words text, spec_sha text, "
+    "rerun_no int, seed text, submitted_at timestamptz, question_sha text, record_sha text, "
+    "state text, device text, fingerprint jsonb), lateral steady.run_id_of("
+    "decode(x.spec_sha, 'hex'), x.rerun_no, x.seed::numeric, x.submitted_at) as run_id "
+    "order by run_id, file "
+    "on conflict (run_id) do update set name = excluded.name, file = excluded.file, "
+    "file_sha = excluded.file_sha, "
     "claim = excluded.claim, model = excluded.model, metric = excluded.metric, "
     "outcome = excluded.outcome, reason = excluded.reason, effect = excluded.effect, "
     "low = excluded.low, high = excluded.high, pairs = excluded.pairs, host = excluded.host, "
-    "decided = excluded.decided, words = excluded.words";
+    "decided = excluded.decided, words = excluded.words, "
+    "question_sha = excluded.question_sha, spec_sha = excluded.spec_sha, "
+    "record_sha = excluded.record_sha, state = excluded.state, submitted = excluded.submitted, "
+    "device = excluded.device, fingerprint = excluded.fingerprint";
+
+inline constexpr const char* kWithoutVerdictOrEntry =
+    "select e.name from steady.experiment e join steady.job j using (exp_id) "
+    "where j.state in ('cancelled', 'failed') and not exists (select from steady.journal l "
+    "where l.job_id = j.job_id and l.kind in ('path', 'no entry')) order by e.exp_id";
 
 #undef STEADY_ISO
 

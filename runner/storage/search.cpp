@@ -11,6 +11,7 @@
 #include "runner/record/cpu_class.h"
 #include "runner/storage/dashboard_statements.h"
 #include "runner/storage/rows.h"
+#include "runner/storage/runs_of.h"
 
 namespace steady::search {
 namespace {
@@ -64,6 +65,7 @@ page::ListRow row_of(const pqxx::row& row) {
     out.note = rows::text(row["note"]);
     out.journal_path = rows::text(row["path"]);
     out.file = rows::text(row["file"]);
+    out.question_sha = rows::text(row["question"]);
     return out;
 }
 
@@ -81,6 +83,18 @@ std::vector<std::string> near_words(Transaction& transaction, const std::string&
     return out;
 }
 
+// The database refuses all records together, so none may hold what it cannot read.
+std::string instant(const std::string& text) {
+    const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+    const std::string shape = "dddd-dd-ddTdd:dd:dd";
+    bool fits = text.size() >= shape.size() && text.size() < 40;
+    for (std::size_t i = 0; fits && i < shape.size(); ++i) {
+        fits = shape[i] == 'd' ? digit(text[i]) : text[i] == shape[i];
+    }
+    if (!fits) throw json::other_error::create(501, "no instant", nullptr);
+    return text;
+}
+
 // What learn() keeps of one record. Only fields that every version of the archive has.
 json summary_of(const json& content) {
     const json& experiment = content.at("experiment");
@@ -94,9 +108,21 @@ json summary_of(const json& content) {
              {"pairs", 0},
              {"metric", ""},
              {"host", ""},
-             {"decided", ""}};
+             {"decided", ""},
+             {"spec_sha", experiment.at("spec_sha")},
+             {"rerun_no", experiment.at("rerun_no")},
+             {"seed", experiment.at("seed")},
+             {"question_sha", experiment.at("question_sha")},
+             {"state", experiment.at("state")},
+             {"submitted_at", instant(experiment.at("submitted_at"))},
+             {"device", ""},
+             {"fingerprint", nullptr}};
     out["claim"] = spec.value(json::json_pointer("/hypothesis/claim"), "");
     out["model"] = spec.value(json::json_pointer("/subject/model"), "");
+    for (const json& arm : spec.at("arms")) {
+        const std::string device = arm.value(json::json_pointer("/engine_flags/device"), "");
+        if (!device.empty()) out["device"] = device;
+    }
     std::string words = experiment.at("name").get<std::string>() + " " +
                         experiment.at("spec_text").get<std::string>();
     for (const json& verdict : content.at("verdict")) {
@@ -119,6 +145,7 @@ json summary_of(const json& content) {
         words += " " + out["host"].get<std::string>();
         if (!attempt.at("fingerprint").is_string()) continue;
         const json print = json::parse(attempt.at("fingerprint").get<std::string>());
+        out["fingerprint"] = print;
         words += " " + print.value("cpu_model", "") + " " + cpu_class(print.get<Fingerprint>());
     }
     out["words"] = words;
@@ -140,8 +167,17 @@ Findings find(Transaction& transaction, const std::string& words, int limit, boo
             out.rows.push_back(row_of(row));
         }
     };
+    const auto with_runs = [&] {
+        std::vector<std::string> questions;
+        for (const page::ListRow& row : out.rows) questions.push_back(row.question_sha);
+        auto runs = page::runs_of(transaction, questions);
+        for (page::ListRow& row : out.rows) row.runs = std::move(runs[row.question_sha]);
+    };
     ask(joined(cut_words, " & "), limit);
-    if (!out.rows.empty()) return out;
+    if (!out.rows.empty()) {
+        with_runs();
+        return out;
+    }
     out.nearest = true;
     for (const std::string& word : cut_words) {
         const std::string one = joined({word}, "");
@@ -151,6 +187,7 @@ Findings find(Transaction& transaction, const std::string& words, int limit, boo
     }
     if (out.unknown.size() < cut_words.size())
         ask(joined(cut_words, " | "), std::min(limit, kMostNearest));
+    with_runs();
     return out;
 }
 
@@ -174,6 +211,7 @@ void learn(Transaction& transaction, const std::vector<Shipped>& files) {
                 json one = summary_of(experiment.at("content"));
                 one["file"] = file.file;
                 one["sha"] = sha;
+                one["record_sha"] = experiment.at("sha256");
                 now.push_back(std::move(one));
             }
         } catch (const json::exception&) {

@@ -38,7 +38,8 @@ inline constexpr const char* kExpendable =
     "with ended as (select e.name, j.job_id, v.job_id is not null as decided, "
     "exists (select from steady.experiment x join steady.job y using (exp_id) "
     "join steady.verdict w on w.job_id = y.job_id "
-    "where x.spec_sha = e.spec_sha and x.rerun_no > e.rerun_no) as superseded "
+    "where x.spec_sha = e.spec_sha and x.exp_id > e.exp_id "
+    "and y.pin_host is not distinct from j.pin_host) as superseded "
     "from steady.experiment e join steady.job j using (exp_id) "
     "left join steady.verdict v on v.job_id = j.job_id "
     "where j.state in ('done', 'failed', 'cancelled') and greatest(e.submitted_at, "
@@ -72,6 +73,7 @@ inline constexpr const char* kSetJournalPath =
 inline constexpr const char* kLast =
     "select name from steady.experiment order by exp_id desc limit 1";
 inline constexpr const char* kResolveExact = "select name from steady.experiment where name = $1";
+inline constexpr const char* kResolveRun = "select name from steady.experiment where run_id = $1";
 inline constexpr const char* kResolveSpec =
     "select name from steady.experiment where spec_id = $1 order by exp_id desc limit 1";
 inline constexpr const char* kResolvePrefix =
@@ -79,7 +81,15 @@ inline constexpr const char* kResolvePrefix =
 inline constexpr const char* kResolveNear =
     "select name from steady.experiment where position($1 in name) > 0 order by exp_id desc "
     "limit 5";
-inline constexpr const char* kRecord = "select * from steady.read_record($1)";
+inline constexpr const char* kRecord =
+    "select r.*, (select run_id from steady.experiment where name = $1) as run_id "
+    "from steady.read_record($1) r";
+// The newest decided run of this file and question on one host. $1 file, $2 question, $3 host.
+inline constexpr const char* kDecidedOn =
+    "select e.name from steady.experiment e join steady.job j using (exp_id) "
+    "join steady.host h on h.host_id = j.pin_host where e.spec_sha = decode($1, 'hex') "
+    "and e.question_sha = decode($2, 'hex') and j.state = 'done' and h.name = $3 "
+    "order by e.exp_id desc limit 1";
 inline constexpr const char* kAttemptsAt =
     "select name from steady.experiment where question_sha = decode($1, 'hex') order by exp_id";
 inline constexpr const char* kEvidence =

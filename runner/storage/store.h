@@ -19,7 +19,7 @@ struct Submission {
     const Spec* spec = nullptr;
     std::vector<Pair> plan;  // every pair of try 0 with its coins
     std::uint64_t seed = 0;
-    bool fresh_rerun = false;            // a new run although this file ran before
+    bool fresh_rerun = false;            // a further run, or the one that waits or runs already
     int priority = 0;                    // -100 … 100
     std::vector<std::string> need_tags;  // host tags, or a host's name
     // What the arms' revisions are now: part of the question.
@@ -120,12 +120,15 @@ public:
     void set_journal_path(const std::string& id, const std::string& path);
 
     // --- reading ---
-    // reference: an id, a unique prefix of one, a spec id (its latest) or "last". Throws Error
-    // that names near ids.
+    // reference: an id, a unique prefix of one, a run's id, a spec id (its latest) or "last".
+    // Throws Error that names near ids.
     std::string resolve(const std::string& reference);
     // Ids of all experiments that asked this spec's question, oldest first.
     std::vector<std::string> attempts_at(const Spec& spec,
                                          const std::map<std::string, std::string>& commits = {});
+    // The newest decided run of this very file on this host; empty: none.
+    std::string decided_on(const std::string& host, const Spec& spec,
+                           const std::map<std::string, std::string>& commits = {});
     Record load_record(const std::string& reference, bool with_pairs = true);
     // Every planned pair with its values where sealed: what a resuming worker still has to do.
     std::vector<Pair> load_pairs(std::int64_t job, bool with_open = true);

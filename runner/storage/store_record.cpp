@@ -31,7 +31,7 @@ std::string resolve_in(Transaction& transaction, const std::string& reference) {
             throw UnknownExperiment{"there is no experiment yet; `steady run FILE` makes one"};
         return rows::text(found[0][0]);
     }
-    for (const char* statement : {sql::kResolveExact, sql::kResolveSpec}) {
+    for (const char* statement : {sql::kResolveExact, sql::kResolveRun, sql::kResolveSpec}) {
         const auto found = transaction.exec_params(statement, reference);
         if (!found.empty()) return rows::text(found[0][0]);
     }
@@ -99,6 +99,7 @@ bool read_all_but_pairs(Transaction& transaction, const std::string& name, Recor
         return nlohmann::json::parse(row[column].c_str());
     };
     record.id = name;
+    record.run_id = rows::text(row["run_id"]);
     record.job = row["job_id"].as<std::int64_t>();
     record.rerun = row["rerun"].as<int>();
     record.state = rows::text(row["state"]);
@@ -112,9 +113,12 @@ bool read_all_but_pairs(Transaction& transaction, const std::string& name, Recor
     record.journal_path = rows::text(row["path"]);
     if (!row["analysis"].is_null()) record.analysis = json("analysis").get<Analysis>();
     record.attempts = read_attempts(json("attempts"));
-    record.evidence = read_evidence(json("evidence"));
+    const nlohmann::json evidence = json("evidence");
+    record.published = evidence.value(nlohmann::json::json_pointer("/origin/name"), name);
+    record.evidence = read_evidence(evidence);
+    record.submitted_before = json("earlier").get<std::vector<std::string>>();
     record.earlier = record.evidence.prior ? record.evidence.prior->attempts  // that count, frozen
-                                           : json("earlier").get<std::vector<std::string>>();
+                                           : record.submitted_before;
     return true;
 }
 
@@ -171,6 +175,17 @@ std::vector<std::string> Store::attempts_at(const Spec& spec,
         }
     });
     return ids;
+}
+
+std::string Store::decided_on(const std::string& host, const Spec& spec,
+                              const std::map<std::string, std::string>& commits) {
+    std::string id;
+    connection_.transact([&](Transaction& transaction) {
+        const auto found = transaction.exec_params(sql::kDecidedOn, spec.sha256,
+                                                   question_sha(spec, commits), host);
+        id = found.empty() ? "" : rows::text(found[0][0]);
+    });
+    return id;
 }
 
 Record Store::load_record(const std::string& reference, bool with_pairs) {

@@ -21,6 +21,7 @@ MakeSource fake_source() {
             return id == "gone" ? std::nullopt : std::optional(accepted_record());
         };
         source->outline = source->record;
+        source->runs = [](const std::string&) { return std::vector<Run>{}; };
         source->queue = [] { return std::vector<page::QueueRow>{}; };
         source->hosts = [] { return std::vector<page::HostDetail>{}; };
         source->kernels = [] { return std::vector<page::KernelRow>{}; };

@@ -6,15 +6,20 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <pqxx/pqxx>
+#include <set>
 #include <thread>
 
 #include "dashboard/server/source_store.h"
 #include "runner/base/sha256.h"
+#include "runner/platform/files.h"
+#include "runner/record/record_json.h"
 #include "runner/spec/spec.h"
+#include "runner/storage/archive.h"
 #include "runner/storage/service.h"
 #include "runner/storage/store.h"
 #include "tests/dashboard/fake_source.h"
 #include "tests/dashboard/hostile_strings.h"
+#include "tests/support/other_machine.h"
 #include "tests/support/seed_records.h"
 #include "tests/support/throwaway_database.h"
 
@@ -351,6 +356,55 @@ TEST_F(OverDatabase, TriageIsCheckedAndKept) {
     const std::string other = "/api/series/" + name + "/changes/";
     EXPECT_EQ(status_of(post(other + "999999", good, "submit-secret")), 404);
     EXPECT_EQ(status_of(post(other + "1x", good, "submit-secret")), 400);
+}
+
+// A decided run, and the record of the same file from another machine.
+TEST_F(OverDatabase, OnePageShowsARunAndThoseOfOtherMachines) {
+    Store store({.url = database_.url(), .role = DatabaseRole::owner, .client = "test"});
+    const std::string worker = random_uuid();
+    const auto host = store.register_host("0123456789ab", {});
+    const Spec spec = example_spec("two-machines", "Two machines answer");
+    const auto job =
+        store.submit({.spec = &spec, .plan = example_plan(3), .seed = 1, .need_tags = {}}).job;
+    const auto lease = store.claim(worker, host, 30, job);
+    ASSERT_TRUE(lease.has_value());
+    store.put_fingerprint(
+        *lease, {{"cpu_model", "EPYC"}, {"cpu_class", "amd-25-avx2"}, {"steady_revision", "aaaa"}});
+    for (const Pair& pair : example_plan(3)) store.put_pair(*lease, measured(pair));
+    Analysis analysis;
+    analysis.verdict = Verdict::accept;
+    store.finish(*lease, "accept", "", json(analysis).dump(), "Yes.");
+    const json alone = get_json("/x/" + lease->id + ".json")["runs"];
+    EXPECT_EQ(alone["summary"], "never repeated");
+
+    Connection owner({.url = database_.url(), .role = DatabaseRole::owner, .client = "test"});
+    const std::string there =
+        on_other_machine(export_archive(owner, {{lease->id, ""}}), {.verdict = "reject"});
+    const std::string handle = import_archive(owner, there).at(0).id;
+    const json one = get_json("/x/" + handle + ".json");
+    EXPECT_EQ(one["analysis"]["verdict"], "reject");
+    ASSERT_EQ(one["runs"]["count"], 2);
+    EXPECT_EQ(one["runs"]["summary"],
+              "differs by CPU class: 1 accept on amd-25-avx2, 1 reject on intel-6-amx");
+    std::set<std::string> ids, cpus;
+    for (const json& run : one["runs"]["runs"]) {
+        ids.insert(run["id"]);
+        cpus.insert(run["cpu"]);
+        EXPECT_EQ(run["published"], lease->id);
+        EXPECT_EQ(run["run"] == one["run"], run["id"] == handle);
+    }
+    EXPECT_EQ(ids, (std::set<std::string>{lease->id, handle}));
+    EXPECT_EQ(cpus, (std::set<std::string>{"EPYC", "Xeon"}));
+    const json found = get_json("/j.json?q=two-machines")["rows"];
+    ASSERT_EQ(found.size(), 1u) << "one row per question";
+    EXPECT_EQ(found[0]["runs"], 2);
+    EXPECT_EQ(found[0]["together"], one["runs"]["summary"]);
+    // The entry is that of the run whose address it has, and names the other by its address here.
+    const std::string slug = std::string(one["decided_at"]).substr(0, 10) + "-" + handle;
+    const std::string entry = get("/j/" + slug + ".md");
+    EXPECT_THAT(entry, HasSubstr("verdict: reject"));
+    EXPECT_THAT(entry, HasSubstr("## Runs of this question"));
+    EXPECT_THAT(entry, HasSubstr("-" + lease->id + ".md)"));
 }
 
 TEST_F(OverDatabase, SuiteRunsStayOutOfTheListUntilAskedFor) {

@@ -46,7 +46,7 @@ TEST(EntryRecordJson, NoFieldIsForgotten) {
     EXPECT_EQ(json["attempts"][0].size(), 7U);
     EXPECT_EQ(json["evidence"].size(), 5U);
     EXPECT_EQ(json["evidence"]["correctness"].size(), 8U);
-    EXPECT_EQ(json.size(), 18U);
+    EXPECT_EQ(json.size(), 20U);
 }
 
 TEST(EntryRecordJson, EveryKeyIsNeededAndNoOther) {

@@ -27,33 +27,43 @@ TEST_F(StoreTest, SubmittingTwiceIsTheSameJob) {
     EXPECT_FALSE(again.created);
     EXPECT_EQ(first.job, again.job);
     EXPECT_EQ(first.id, again.id);
+    EXPECT_EQ(submit(3, "example-spec", true).id, first.id) << "it waits, and is that further run";
+    store_.cancel(first.id);
     const auto rerun = submit(3, "example-spec", true);
     EXPECT_TRUE(rerun.created);
     EXPECT_EQ(rerun.id, first.id + "-2");
+    EXPECT_FALSE(submit(3, "example-spec", true).created) << "asked once more, queued once";
     EXPECT_EQ(submit().id, rerun.id) << "the latest run answers for the file";
 }
 
 TEST_F(StoreTest, EightSubmittersMakeOneJob) {
-    std::array<std::int64_t, 8> jobs{};
-    {
-        std::vector<std::jthread> threads;
-        for (std::size_t i = 0; i < jobs.size(); ++i) {
-            threads.emplace_back([&, i] {
-                try {
-                    const Spec spec = example_spec();
-                    Store mine = make();
-                    jobs[i] = mine.submit({.spec = &spec,
-                                           .plan = example_plan(5),
-                                           .seed = i,
-                                           .need_tags = {}})
-                                  .job;
-                } catch (const std::exception& error) {
-                    ADD_FAILURE() << error.what();
-                }
-            });
+    std::set<std::int64_t> all;
+    for (const bool fresh : {false, true}) {
+        std::array<std::int64_t, 8> jobs{};
+        {
+            std::vector<std::jthread> threads;
+            for (std::size_t i = 0; i < jobs.size(); ++i) {
+                threads.emplace_back([&, i] {
+                    try {
+                        const Spec spec = example_spec();
+                        Store mine = make();
+                        jobs[i] = mine.submit({.spec = &spec,
+                                               .plan = example_plan(5),
+                                               .seed = i,
+                                               .fresh_rerun = fresh,
+                                               .need_tags = {}})
+                                      .job;
+                    } catch (const std::exception& error) {
+                        ADD_FAILURE() << error.what();
+                    }
+                });
+            }
         }
+        EXPECT_EQ(std::set<std::int64_t>(jobs.begin(), jobs.end()).size(), 1U) << fresh;
+        all.insert(jobs.begin(), jobs.end());
+        store_.cancel("last");
     }
-    EXPECT_EQ(std::set<std::int64_t>(jobs.begin(), jobs.end()).size(), 1U);
+    EXPECT_EQ(all.size(), 2U) << "a further run of the same file";
 }
 
 TEST_F(StoreTest, APairComesBackAsItWasPut) {
@@ -328,7 +338,7 @@ TEST_F(StoreTest, WhatAVerdictRestsOnStaysWithIt) {
 }
 
 TEST_F(StoreTest, TheRecordIsWhole) {
-    submit(2);
+    store_.cancel(submit(2).id);
     const auto rerun = submit(2, "example-spec", true);
     const auto lease = store_.claim(worker_, host_, 30, rerun.job);
     ASSERT_TRUE(lease.has_value());

@@ -17,6 +17,7 @@ import {
 } from '../parts.js';
 import { profileSection } from './experiment_profile.js';
 import { attempts, environment, repeat } from './experiment_record.js';
+import { runsSection } from './experiment_runs.js';
 
 const LEVELS = ['correctness', 'micro', 'block', 'model'];
 const STOPS = {
@@ -409,6 +410,7 @@ export default {
       h('p', { class: 'crumbs' }, h('a', { href: '/' }, 'Verdicts'), ' / ', data.id),
       verdictHead(data),
       h('div', { class: 'columns' }, hypothesis(data), change(data)),
+      runsSection(data),
       evidence(data),
       ladder(data),
       program(data),

@@ -104,6 +104,9 @@ export default {
                       : h('a', { href: `/j/${encodeURIComponent(row.slug)}` }, row.claim || row.id),
                   ),
                   row.sentence ? h('div', { class: 'small' }, row.sentence) : null,
+                  row.runs > 1
+                    ? h('div', { class: 'small' }, `${row.runs} runs: ${row.together}`)
+                    : null,
                   row.file
                     ? h('div', { class: 'dim small' }, row.id, ' · steady import ', row.file)
                     : h('div', { class: 'dim small' }, experimentLink(row.id), ' · ', row.owner),

@@ -132,6 +132,20 @@ const cases = {
     await page.screenshot({ path: join(context.shots, 'experiment.png'), fullPage: true });
   },
 
+  async 'an experiment names all runs of its question and what they say together'(context) {
+    const { rows } = await api(context, '/experiments.json?limit=200');
+    const documents = await Promise.all(rows.map((row) => api(context, `/x/${row.id}.json`)));
+    const several = documents.find((one) => one.runs.count > 1 && one.analysis);
+    assert.ok(several, 'the made-up experiments ask some questions more than once');
+    await open(context, `/x/${several.id}`);
+    const text = await context.page.locator('#runs-summary').innerText();
+    assert.equal(visible(text), `${several.runs.count} runs: ${several.runs.summary}.`);
+    const shown = context.page.locator('table', { hasText: 'this run' }).locator('tbody tr');
+    assert.equal(await shown.count(), several.runs.count);
+    await shown.locator('a').first().click();
+    await context.page.locator('#runs-summary').waitFor();
+  },
+
   async 'a link follows to the journal entry and back'(context) {
     const { page } = context;
     const one = await accepted(context);
