@@ -148,7 +148,7 @@ int verb_doctor(const Arguments& arguments) {
 }
 
 int verb_demo(const Arguments& arguments) {
-    const Spec spec = load_spec(experiment_file("quickstart"));
+    const Spec spec = load_spec(own_experiment("quickstart"));
     if (!arguments.has("quiet")) {
         fmt::print(stderr, "the question: {}\n", spec.hypothesis.claim);
     }

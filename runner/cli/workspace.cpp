@@ -15,6 +15,7 @@
 #include "kernels/base/error.h"
 #include "runner/cli/made_models.h"
 #include "runner/platform/files.h"
+#include "runner/platform/installation.h"
 
 namespace steady {
 namespace {
@@ -48,13 +49,13 @@ void check_name(const std::string& name, const char* what) {
     }
 }
 
-std::vector<std::string> workload_names(const std::string& folder) {
+std::set<std::string> workload_names(const std::string& folder) {
     std::error_code none;
     std::set<std::string> names;
     for (const auto& entry : fs::directory_iterator(folder, none)) {
         names.insert(entry.path().stem().string());
     }
-    return {names.begin(), names.end()};
+    return names;
 }
 
 std::string from_here(const fs::path& path) {
@@ -119,27 +120,30 @@ std::string project_root() {
     if (const char* env = std::getenv("STEADY_ROOT")) return env;
     if (const fs::path found = upwards(fs::current_path()); !found.empty()) return found.string();
     if (const fs::path found = upwards(self_exe_dir()); !found.empty()) return found.string();
-    return fs::current_path().string();
+    return shipped_dir().empty() ? fs::current_path().string() : data_dir();
 }
 
 std::string find_experiment(const std::string& asked) {
-    const fs::path folder = fs::path(project_root()) / "experiments";
-    for (const fs::path& base : {fs::path(), folder}) {
+    const std::vector<std::string> folders = experiment_folders();
+    std::vector<std::string> bases = folders;
+    bases.insert(bases.begin(), "");
+    for (const fs::path base : bases) {
         for (const char* ending : {"", ".json"}) {
             const fs::path path = base / (asked + ending);
             if (fs::is_regular_file(path)) return from_here(path);
         }
     }
     const std::string name = asked.ends_with(".json") ? asked : asked + ".json";
-    const std::vector<fs::path> all = experiment_files(folder);
     std::vector<std::string> names;
-    for (const fs::path& path : all) {
-        if (path.filename() == name) return from_here(path);
-        names.push_back(path.stem().string());
+    for (const std::string& folder : folders) {
+        for (const fs::path& path : experiment_files(folder)) {
+            if (path.filename() == name) return from_here(path);
+            names.push_back(path.stem().string());
+        }
     }
     std::string text =
         fmt::format("no experiment file \"{}\": neither that path nor {} under {} exists", asked,
-                    fs::path(name).filename().string(), folder.string());
+                    fs::path(name).filename().string(), fmt::join(folders, " or "));
     if (const auto near = nearest(fs::path(name).stem().string(), names)) {
         text += fmt::format("; did you mean \"{}\"?", *near);
     }
@@ -156,8 +160,29 @@ Spec load_spec(const std::string& asked) {
     throw Error(text);
 }
 
+std::vector<std::string> experiment_folders() {
+    std::vector<std::string> folders{project_root() + "/experiments"};
+    const std::string shipped = shipped_dir();
+    if (!shipped.empty()) folders.push_back(shipped + "/experiments");
+    return folders;
+}
+
 std::string experiment_file(const std::string& name) {
     return project_root() + "/experiments/" + name + ".json";
+}
+
+std::string own_experiment(const std::string& name) {
+    for (const std::string& folder : experiment_folders()) {
+        const std::string path = folder + "/" + name + ".json";
+        if (fs::is_regular_file(path)) return path;
+    }
+    return experiment_file(name);
+}
+
+void write_experiment(const std::string& path, const std::string& text) {
+    const fs::path folder = fs::path(path).parent_path();
+    if (!folder.empty()) make_directories(folder.string());
+    write_file_atomic(path, text);
 }
 
 Spec decode_spec(const nlohmann::json& document) {
@@ -170,15 +195,20 @@ Spec decode_spec(const nlohmann::json& document) {
 Workload load_workload(const std::string& asked) {
     const std::string name = asked.empty() ? "prose" : asked;
     check_name(name, "workload");
-    const std::string folder = project_root() + "/experiments/workloads";
-    const std::string base = folder + "/" + name;
-    if (fs::exists(base + ".txt")) return {.text = read_file(base + ".txt")};
-    if (!fs::exists(base + ".json")) {
-        throw Error(
-            fmt::format("subject.workload \"{}\": neither {}.json nor .txt exists; there are {}",
-                        name, base, fmt::join(workload_names(folder), ", ")));
+    std::set<std::string> there;
+    for (const std::string& folder : experiment_folders()) {
+        const std::string base = folder + "/workloads/" + name;
+        if (fs::exists(base + ".txt")) return {.text = read_file(base + ".txt")};
+        if (fs::exists(base + ".json")) {
+            return decode_workload(read_file(base + ".json"), base + ".json");
+        }
+        there.merge(workload_names(folder + "/workloads"));
     }
-    return decode_workload(read_file(base + ".json"), base + ".json");
+    throw Error(
+        fmt::format("subject.workload \"{}\": neither {}/workloads/{}.json nor .txt exists; there "
+                    "are {}",
+                    name, fmt::join(experiment_folders(), "/workloads or "), name,
+                    fmt::join(there, ", ")));
 }
 
 std::string resolve_model(const std::string& name, const Arguments& arguments,
