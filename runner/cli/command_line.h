@@ -1,5 +1,5 @@
-// The command line, from one table of verbs: parsing, --help, shell completion and the reference
-// page.
+// The command line, from one table of verbs: parsing and --help here, completion.h and manual.h
+// beside it.
 #pragma once
 
 #include <map>
@@ -59,7 +59,6 @@ Parsed parse_command_line(std::span<const Verb> verbs, const std::vector<std::st
 
 std::string help_text(std::span<const Verb> verbs);
 std::string help_text(const Verb& verb);
-std::string completion_script(std::span<const Verb> verbs);  // bash
 
 // The candidate nearest to `word`, if it is near enough to be a typing error.
 std::optional<std::string> nearest(std::string_view word,

@@ -1,4 +1,4 @@
-// The table of verbs: parsing, help and completion come from it.
+// The table of verbs: parsing, help, completion and manual pages come from it.
 #include "runner/cli/verbs.h"
 
 #include <array>
@@ -387,7 +387,27 @@ const std::array kVerbs{
           {"public-reads", "", "behind a proxy: allow reading without a token"},
           {"host", "NAMES", "further host names that browsers may use, comma-separated"}},
          verb_serve},
-    Verb{"completion", "", 0, 0, "print the bash completion script", {}, verb_completion},
+    Verb{"completion",
+         "bash|zsh|fish",
+         0,
+         1,
+         "print the completion script of a shell, default bash",
+         {},
+         verb_completion},
+    Verb{"version",
+         "",
+         0,
+         0,
+         "print version, revision, build, file formats and database schema",
+         {},
+         verb_version},
+    Verb{"manual",
+         "[VERB]",
+         0,
+         2,
+         "print the manual page of a verb, or that of steady, as roff",
+         {{"out", "FOLDER", "write all pages into this folder instead"}},
+         verb_manual},
 };
 
 }  // namespace

@@ -85,6 +85,10 @@ int verb_db_psql(const Arguments& arguments);
 int verb_db_dump(const Arguments& arguments);
 int verb_db_migrate(const Arguments& arguments);
 int verb_serve(const Arguments& arguments);
+
+// verbs_texts.cpp: about this program
+int verb_version(const Arguments& arguments);
 int verb_completion(const Arguments& arguments);
+int verb_manual(const Arguments& arguments);
 
 }  // namespace steady

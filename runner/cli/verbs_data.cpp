@@ -227,9 +227,4 @@ int verb_serve(const Arguments& arguments) {
     return serve(options);
 }
 
-int verb_completion(const Arguments&) {
-    fmt::print("{}", completion_script(verbs()));
-    return kExitOk;
-}
-
 }  // namespace steady

@@ -20,6 +20,7 @@
 #include "kernels/base/error.h"
 #include "runner/base/text.h"
 #include "runner/launch/report.h"
+#include "runner/platform/installation.h"
 
 namespace steady {
 namespace {

@@ -113,6 +113,11 @@ std::vector<std::string> pending_migrations(const std::string& url) {
     return names;
 }
 
+std::string schema_version() {
+    const std::string name(storage_migrations().back().name);
+    return name.substr(0, name.rfind('.'));
+}
+
 void refuse_newer_schema(Connection& connection) {
     connection.transact(
         [](pqxx::transaction_base& transaction) { missing_files(applied_files(transaction)); });
