@@ -105,7 +105,9 @@ long long Arguments::number(const std::string& name, long long otherwise, long l
     const char* end = it->second.data() + it->second.size();
     const auto [stop, error] = std::from_chars(it->second.data(), end, value);
     if (error != std::errc() || stop != end || value < low || value > high) {
-        throw Error(fmt::format("--{}: found \"{}\", allowed a whole number from {} to {}", name,
+        const auto origin = origins.find(name);
+        throw Error(fmt::format("--{}{}: found \"{}\", allowed a whole number from {} to {}", name,
+                                origin == origins.end() ? "" : " (" + origin->second + ")",
                                 it->second, low, high));
     }
     return value;

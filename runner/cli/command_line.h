@@ -25,10 +25,11 @@ struct Arguments {
     std::vector<std::string> rest;               // of them, those that follow --
     std::map<std::string, std::string> options;  // given ones; a switch has the value "1"
     std::map<std::string, std::vector<std::string>> lists;  // options that may repeat
+    std::map<std::string, std::string> origins;  // of options that a setting has set, not a flag
 
     bool has(const std::string& name) const { return options.contains(name); }
     std::string get(const std::string& name, const std::string& otherwise = {}) const;
-    // Whole number in [low, high]; Error names the option, what was found and the range.
+    // Whole number in [low, high]; Error names the option, its origin, what was found and the range.
     long long number(const std::string& name, long long otherwise, long long low,
                      long long high) const;
 };

@@ -95,7 +95,7 @@ std::string joined(const std::vector<FirstWord>& words) {
 }
 
 // 'text' for a shell that ends a quoted text at ' (fish also reads \ in it).
-std::string quoted(std::string_view text, bool fish = false) {
+std::string shell_word(std::string_view text, bool fish = false) {
     std::string out = "'";
     for (const char c : text) {
         if (c == '\'') {
@@ -185,7 +185,7 @@ std::string zsh_described(const std::string& tag, const std::vector<FirstWord>& 
                           const std::string& indent) {
     std::string text = fmt::format("{}offered=(\n", indent);
     for (const FirstWord& one : words) {
-        text += fmt::format("{}    {}\n", indent, quoted(one.word + ":" + zsh_text(one.meaning)));
+        text += fmt::format("{}    {}\n", indent, shell_word(one.word + ":" + zsh_text(one.meaning)));
     }
     return text + fmt::format("{}); _describe -t {}s {} offered; return\n", indent, tag, tag);
 }
@@ -207,18 +207,18 @@ std::string zsh_script(std::span<const Verb> verbs) {
                         zsh_described("verb", first_words(verbs), "            "));
     text += "    esac\n    shift words; (( CURRENT-- ))\n    case $verb in\n";
     for (const Verb& verb : verbs) {
-        text += fmt::format("    {})\n        _arguments", quoted(verb.name));
+        text += fmt::format("    {})\n        _arguments", shell_word(verb.name));
         for (const Option& option : options_of(verb)) {
             std::string spec = option.repeats ? "*--" : "--";
             spec += std::string(option.name) + "[" + zsh_text(option.help) + "]";
             if (!option.argument.empty()) {
                 spec += ":" + zsh_text(option.argument) + ":" + zsh_action(option.argument);
             }
-            text += " \\\n            " + quoted(spec);
+            text += " \\\n            " + shell_word(spec);
         }
         if (!verb.words.empty()) {
             text += " \\\n            " +
-                    quoted("*:" + zsh_text(verb.words) + ":" +
+                    shell_word("*:" + zsh_text(verb.words) + ":" +
                            (takes(verb.words) == Takes::words ? " " : zsh_action(verb.words)));
         }
         text += " ;;\n";
@@ -249,7 +249,7 @@ std::string fish_script(std::span<const Verb> verbs) {
         for (const FirstWord& one : words) {
             text += fmt::format("complete -c steady -n '__steady_at{}' -a {} -d {}\n",
                                 after.empty() ? "" : " " + after, one.word,
-                                quoted(one.meaning, true));
+                                shell_word(one.meaning, true));
         }
     };
     offer("", first_words(verbs));
@@ -268,7 +268,7 @@ std::string fish_script(std::span<const Verb> verbs) {
                     text += fmt::format(" -x -a '{}'", words_of(option.argument));
                     break;
             }
-            text += fmt::format(" -d {}\n", quoted(option.help, true));
+            text += fmt::format(" -d {}\n", shell_word(option.help, true));
         }
         if (takes(verb.words) == Takes::files) text += when + " -F\n";
         if (takes(verb.words) == Takes::folders) {

@@ -10,6 +10,10 @@ namespace steady {
 
 std::span<const Verb> verbs();
 
+// Options of this verb that are not given on the command line but set elsewhere:
+// runner/platform/settings.h. Secrets stay where they are until they are needed.
+void add_settings(const Verb& verb, Arguments& arguments);
+
 // verbs_init.cpp: write and check a file
 int verb_init(const Arguments& arguments);
 int verb_validate(const Arguments& arguments);
@@ -85,6 +89,9 @@ int verb_db_psql(const Arguments& arguments);
 int verb_db_dump(const Arguments& arguments);
 int verb_db_migrate(const Arguments& arguments);
 int verb_serve(const Arguments& arguments);
+
+// verbs_config.cpp: what is set, and where
+int verb_config_show(const Arguments& arguments);
 
 // verbs_texts.cpp: about this program
 int verb_version(const Arguments& arguments);

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -16,6 +15,7 @@
 #include "runner/cli/made_models.h"
 #include "runner/platform/files.h"
 #include "runner/platform/installation.h"
+#include "runner/platform/settings.h"
 
 namespace steady {
 namespace {
@@ -33,9 +33,6 @@ fs::path upwards(fs::path from) {
 
 std::vector<std::string> model_roots(const Arguments& arguments) {
     std::vector<std::string> roots = split_list(arguments.get("models"), ':');
-    if (const char* env = std::getenv("STEADY_MODELS")) {
-        for (const std::string& root : split_list(env, ':')) roots.push_back(root);
-    }
     roots.push_back(project_root() + "/models");
     roots.push_back(made_models_folder());
     return roots;
@@ -88,9 +85,9 @@ Workload decode_workload(const std::string& text, const std::string& file) {
                         "\"depth\": N}}, N a whole number up to {}",
                         file, found, kMostPositions));
     };
-    const nlohmann::json json = nlohmann::json::parse(text, nullptr, false, true);
-    if (!json.is_object()) refuse("no JSON object");
-    for (const auto& [key, value] : json.items()) {
+    const nlohmann::json document = nlohmann::json::parse(text, nullptr, false, true);
+    if (!document.is_object()) refuse("no JSON object");
+    for (const auto& [key, value] : document.items()) {
         const bool number = value.is_number_unsigned() && value <= kMostPositions;
         const bool known = key == "text"            ? value.is_string()
                            : key == "prompt_tokens" ? number && value > 0
@@ -98,10 +95,10 @@ Workload decode_workload(const std::string& text, const std::string& file) {
                                                     : false;
         if (!known) refuse(fmt::format("\"{}\": {}", key, value.dump().substr(0, 60)));
     }
-    if (!json.contains("text")) refuse("no \"text\"");
-    Workload workload{.text = json["text"].get<std::string>()};
-    workload.prompt_tokens = json.value("prompt_tokens", workload.prompt_tokens);
-    workload.depth = json.value("depth", workload.depth);
+    if (!document.contains("text")) refuse("no \"text\"");
+    Workload workload{.text = document["text"].get<std::string>()};
+    workload.prompt_tokens = document.value("prompt_tokens", workload.prompt_tokens);
+    workload.depth = document.value("depth", workload.depth);
     return workload;
 }
 
@@ -117,7 +114,7 @@ std::vector<std::string> split_list(const std::string& text, char separator) {
 }
 
 std::string project_root() {
-    if (const char* env = std::getenv("STEADY_ROOT")) return env;
+    if (const std::string set = setting("root"); !set.empty()) return set;
     if (const fs::path found = upwards(fs::current_path()); !found.empty()) return found.string();
     if (const fs::path found = upwards(self_exe_dir()); !found.empty()) return found.string();
     return shipped_dir().empty() ? fs::current_path().string() : data_dir();
