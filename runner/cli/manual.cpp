@@ -6,6 +6,9 @@
 
 #include <algorithm>
 
+#include "runner/cli/verbs.h"
+#include "runner/platform/settings.h"
+
 namespace steady {
 namespace {
 
@@ -67,6 +70,23 @@ std::string verb_page(const Verb& verb, const std::string& version) {
     return text + kExitStatus + ".SH SEE ALSO\n.BR steady (1)\n";
 }
 
+std::string configuration() {
+    std::string text =
+        ".SH CONFIGURATION\n"
+        "A flag wins over the environment, that over \\fI./steady.json\\fR, that over "
+        "\\fI$XDG_CONFIG_HOME/steady/steady.json\\fR (\\fI~/.config/steady/steady.json\\fR), that "
+        "over \\fI/etc/steady/steady.json\\fR. A key with a dot stands in a section: "
+        "{\"serve\": {\"port\": 8642}}. Comments begin with //. A secret may stand in a file of its "
+        "own, named by the key with _file, or by the variable with _FILE. Only the keys marked * "
+        "may stand in \\fI./steady.json\\fR.\n";
+    for (const Setting& setting : settings()) {
+        text += fmt::format(".TP\n\\fB{}\\fR{}, {}\n{}\n", roff(setting.key),
+                            setting.in_project ? "*" : "", environment_name(setting),
+                            roff(setting_meaning(setting)));
+    }
+    return text;
+}
+
 std::string main_page(std::span<const Verb> verbs, const std::string& version) {
     std::string text =
         head("steady", "decide whether a change makes a program faster", version) +
@@ -84,6 +104,7 @@ std::string main_page(std::span<const Verb> verbs, const std::string& version) {
     }
     text += ".SH OPTIONS\nEvery verb takes:\n";
     for (const Option& option : common_options()) text += described(option);
+    text += configuration();
     text += kExitStatus;
     text += ".SH SEE ALSO\n.BR steady\\-engine (1),\n.BR steady\\-kernels (1)";
     for (const Verb& verb : verbs) text += fmt::format(",\n.BR {} (1)", roff(page_name(verb.name)));

@@ -14,7 +14,7 @@ struct ManualPage {
     std::string text;
 };
 
-// steady.1 and one page per verb; version as on the page's foot: "0.1.0".
+// steady.1, with all settings, and one page per verb; version as on the page's foot: "0.1.0".
 std::vector<ManualPage> manual_pages(std::span<const Verb> verbs, const std::string& version);
 
 }  // namespace steady

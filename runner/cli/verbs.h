@@ -5,6 +5,7 @@
 #include <span>
 
 #include "runner/cli/command_line.h"
+#include "runner/platform/settings.h"
 
 namespace steady {
 
@@ -13,6 +14,9 @@ std::span<const Verb> verbs();
 // Options of this verb that are not given on the command line but set elsewhere:
 // runner/platform/settings.h. Secrets stay where they are until they are needed.
 void add_settings(const Verb& verb, Arguments& arguments);
+
+// Its own meaning, else the help of the option that wins over it.
+std::string setting_meaning(const Setting& setting);
 
 // verbs_init.cpp: write and check a file
 int verb_init(const Arguments& arguments);

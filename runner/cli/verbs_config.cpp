@@ -20,7 +20,9 @@ bool concerns(const Setting& setting, const Verb& verb) {
                        [&](const Option& option) { return option.name == setting.flag; });
 }
 
-std::string meaning(const Setting& setting) {
+}  // namespace
+
+std::string setting_meaning(const Setting& setting) {
     if (!setting.meaning.empty()) return std::string(setting.meaning);
     for (const Option& option : common_options()) {
         if (option.name == setting.flag) return std::string(option.help);
@@ -34,10 +36,22 @@ std::string meaning(const Setting& setting) {
     return "";
 }
 
+namespace {
+
 // Without what would let a reader of this output in.
-std::string shown(const Setting& setting, const std::string& text) {
+std::string shown_value(const Setting& setting, const std::string& text) {
     if (setting.key == "database_url") return without_password(text);
-    return setting.type == SettingType::secret ? "(secret)" : text;
+    return setting.type == SettingType::secret ? "(not shown)" : text;
+}
+
+// A secret that this user may not read is still set.
+std::optional<SettingValue> value_of(const Setting& setting) {
+    if (setting.type != SettingType::secret) return find_setting(setting.key);
+    try {
+        return find_setting(setting.key);
+    } catch (const Error& error) {
+        return SettingValue{"(not available)", error.what()};
+    }
 }
 
 }  // namespace
@@ -57,18 +71,19 @@ void add_settings(const Verb& verb, Arguments& arguments) {
 int verb_config_show(const Arguments& arguments) {
     nlohmann::json rows = nlohmann::json::array();
     std::string text;
+    find_setting("root");  // throws the mistakes of all files
     for (const Setting& setting : settings()) {
-        const auto value = find_setting(setting.key);
-        const std::string found = value ? shown(setting, value->text) : "";
+        const auto value = value_of(setting);
+        const std::string found = value ? shown_value(setting, value->text) : "";
         const std::string origin = value ? value->origin : "";
         rows.push_back({{"key", setting.key},
                         {"value", value ? nlohmann::json(found) : nlohmann::json()},
                         {"origin", value ? nlohmann::json(origin) : nlohmann::json()},
                         {"environment", environment_name(setting)},
                         {"flag", setting.flag.empty() ? "" : "--" + std::string(setting.flag)},
-                        {"meaning", meaning(setting)}});
+                        {"meaning", setting_meaning(setting)}});
         text += fmt::format("{:<24}  {}", setting.key,
-                            value ? found : "# " + meaning(setting));
+                            value ? found : "# " + setting_meaning(setting));
         if (arguments.has("origin") && value) text += "  (" + origin + ")";
         text += "\n";
     }

@@ -157,8 +157,9 @@ int verb_demo(const Arguments& arguments) {
     json["page"] = "http://127.0.0.1:8642/x/" + record.id;
     print(arguments, json,
           fmt::format(
-              "{}\n\njournal  {}\npage     http://127.0.0.1:8642/x/{}   (start it: ./steady serve)",
-              show_text(record), record.journal_path, record.id));
+              "{}\n\njournal  {}\npage     http://127.0.0.1:8642/x/{}   (start it: steady serve)",
+              show_text(record), path_from_here(project_root() + "/" + record.journal_path),
+              record.id));
     return exit_code(record.analysis->verdict);
 }
 

@@ -55,11 +55,6 @@ std::set<std::string> workload_names(const std::string& folder) {
     return names;
 }
 
-std::string from_here(const fs::path& path) {
-    const fs::path here = path.lexically_proximate(fs::current_path());
-    return path.is_relative() || here.string().starts_with("..") ? path.string() : here.string();
-}
-
 // Questions below experiments/, sorted; the folders beside them hold texts, the schema and answers.
 std::vector<fs::path> experiment_files(const fs::path& folder) {
     std::error_code none;
@@ -104,6 +99,11 @@ Workload decode_workload(const std::string& text, const std::string& file) {
 
 }  // namespace
 
+std::string path_from_here(const std::string& file) {
+    const fs::path path(file), here = path.lexically_proximate(fs::current_path());
+    return path.is_relative() || here.string().starts_with("..") ? file : here.string();
+}
+
 std::vector<std::string> split_list(const std::string& text, char separator) {
     std::vector<std::string> parts;
     std::stringstream in(text);
@@ -127,14 +127,14 @@ std::string find_experiment(const std::string& asked) {
     for (const fs::path base : bases) {
         for (const char* ending : {"", ".json"}) {
             const fs::path path = base / (asked + ending);
-            if (fs::is_regular_file(path)) return from_here(path);
+            if (fs::is_regular_file(path)) return path_from_here(path);
         }
     }
     const std::string name = asked.ends_with(".json") ? asked : asked + ".json";
     std::vector<std::string> names;
     for (const std::string& folder : folders) {
         for (const fs::path& path : experiment_files(folder)) {
-            if (path.filename() == name) return from_here(path);
+            if (path.filename() == name) return path_from_here(path);
             names.push_back(path.stem().string());
         }
     }

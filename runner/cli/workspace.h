@@ -23,6 +23,9 @@ std::string project_root();
 // Where experiments and workloads are searched: the project's, then those of the installation.
 std::vector<std::string> experiment_folders();
 
+// Relative to the working directory when it lies below.
+std::string path_from_here(const std::string& file);
+
 // The experiment file that a command's word names: a path; else a name, with or without ".json", of
 // a file in one of experiment_folders() or below. The path is
 // relative to the working directory when it lies below. Throws Error (exit 2) with the nearest
