@@ -148,6 +148,7 @@ std::string bash_script(std::span<const Verb> verbs) {
             names += fmt::format("{}--{}", names.empty() ? "" : " ", option.name);
         }
         const Takes what = takes(verb.words);
+        if (takes(verb.words) == Takes::words) names += " " + words_of(verb.words);
         text += fmt::format("        '{}') offered='{}'{} ;;\n", verb.name, names,
                             what == Takes::files     ? " files=-f"
                             : what == Takes::folders ? " files=-d"
@@ -218,8 +219,7 @@ std::string zsh_script(std::span<const Verb> verbs) {
         }
         if (!verb.words.empty()) {
             text += " \\\n            " +
-                    shell_word("*:" + zsh_text(verb.words) + ":" +
-                           (takes(verb.words) == Takes::words ? " " : zsh_action(verb.words)));
+                    shell_word("*:" + zsh_text(verb.words) + ":" + zsh_action(verb.words));
         }
         text += " ;;\n";
     }
@@ -269,6 +269,9 @@ std::string fish_script(std::span<const Verb> verbs) {
                     break;
             }
             text += fmt::format(" -d {}\n", shell_word(option.help, true));
+        }
+        if (takes(verb.words) == Takes::words) {
+            text += fmt::format("{} -a '{}'\n", when, words_of(verb.words));
         }
         if (takes(verb.words) == Takes::files) text += when + " -F\n";
         if (takes(verb.words) == Takes::folders) {
