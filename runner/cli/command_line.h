@@ -29,7 +29,8 @@ struct Arguments {
 
     bool has(const std::string& name) const { return options.contains(name); }
     std::string get(const std::string& name, const std::string& otherwise = {}) const;
-    // Whole number in [low, high]; Error names the option, its origin, what was found and the range.
+    // Whole number in [low, high]; Error names the option, its origin, what was found and the
+    // range.
     long long number(const std::string& name, long long otherwise, long long low,
                      long long high) const;
 };

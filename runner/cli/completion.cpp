@@ -74,7 +74,8 @@ std::vector<FirstWord> members_of(std::span<const Verb> verbs, const std::string
     std::vector<FirstWord> words;
     for (const Verb& verb : verbs) {
         if (group_of(verb) != group) continue;
-        words.push_back({std::string(verb.name.substr(group.size() + 1)), std::string(verb.summary)});
+        words.push_back(
+            {std::string(verb.name.substr(group.size() + 1)), std::string(verb.summary)});
     }
     return words;
 }
@@ -116,14 +117,16 @@ std::string bash_script(std::span<const Verb> verbs) {
         "    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}\n"
         "    local verb=${COMP_WORDS[1]} first=2 offered='' files=''\n"
         "    COMPREPLY=()\n    if ((COMP_CWORD == 1)); then\n";
-    text += fmt::format("        mapfile -t COMPREPLY < <(compgen -W '{} --help --version' -- \"$current\")\n",
-                        joined(first_words(verbs)));
+    text += fmt::format(
+        "        mapfile -t COMPREPLY < <(compgen -W '{} --help --version' -- \"$current\")\n",
+        joined(first_words(verbs)));
     text += "        return\n    fi\n    case $verb in\n";
     for (const std::string& group : groups_of(verbs)) {
-        text += fmt::format("    {}) verb+=\" ${{COMP_WORDS[2]}}\" first=3 offered='{}' ;;\n", group,
-                            joined(members_of(verbs, group)));
+        text += fmt::format("    {}) verb+=\" ${{COMP_WORDS[2]}}\" first=3 offered='{}' ;;\n",
+                            group, joined(members_of(verbs, group)));
     }
-    text += fmt::format("    help) first=3 offered='{}' ;;\n    esac\n", joined(first_words(verbs)));
+    text +=
+        fmt::format("    help) first=3 offered='{}' ;;\n    esac\n", joined(first_words(verbs)));
     text +=
         "    if ((COMP_CWORD < first)); then\n"
         "        mapfile -t COMPREPLY < <(compgen -W \"$offered\" -- \"$current\")\n"
@@ -135,9 +138,8 @@ std::string bash_script(std::span<const Verb> verbs) {
             text += fmt::format("    '{} --{}') ", verb.name, option.name);
             text += what == Takes::files     ? "files=-f"
                     : what == Takes::folders ? "files=-d"
-                    : what == Takes::words
-                        ? fmt::format("offered='{}'", words_of(option.argument))
-                        : "return";
+                    : what == Takes::words ? fmt::format("offered='{}'", words_of(option.argument))
+                                           : "return";
             text += " ;;\n";
         }
     }
@@ -175,10 +177,14 @@ std::string zsh_text(std::string_view text) {
 
 std::string zsh_action(std::string_view placeholder) {
     switch (takes(placeholder)) {
-        case Takes::files: return "_files";
-        case Takes::folders: return "_files -/";
-        case Takes::words: return fmt::format("({})", words_of(placeholder));
-        default: return " ";
+        case Takes::files:
+            return "_files";
+        case Takes::folders:
+            return "_files -/";
+        case Takes::words:
+            return fmt::format("({})", words_of(placeholder));
+        default:
+            return " ";
     }
 }
 
@@ -186,7 +192,8 @@ std::string zsh_described(const std::string& tag, const std::vector<FirstWord>& 
                           const std::string& indent) {
     std::string text = fmt::format("{}offered=(\n", indent);
     for (const FirstWord& one : words) {
-        text += fmt::format("{}    {}\n", indent, shell_word(one.word + ":" + zsh_text(one.meaning)));
+        text +=
+            fmt::format("{}    {}\n", indent, shell_word(one.word + ":" + zsh_text(one.meaning)));
     }
     return text + fmt::format("{}); _describe -t {}s {} offered; return\n", indent, tag, tag);
 }
@@ -198,14 +205,16 @@ std::string zsh_script(std::span<const Verb> verbs) {
     std::vector<FirstWord> first = first_words(verbs);
     first.push_back({"--help", "list the verbs"});
     first.push_back({"--version", "print the version"});
-    text += zsh_described("verb", first, "        ") + "    fi\n    local verb=$words[2]\n    case $verb in\n";
+    text += zsh_described("verb", first, "        ") +
+            "    fi\n    local verb=$words[2]\n    case $verb in\n";
     for (const std::string& group : groups_of(verbs)) {
         text += fmt::format("    {})\n        if (( CURRENT == 3 )); then\n{}        fi\n", group,
                             zsh_described("member", members_of(verbs, group), "            "));
         text += "        verb+=\" $words[3]\"; shift words; (( CURRENT-- )) ;;\n";
     }
-    text += fmt::format("    help)\n        if (( CURRENT == 3 )); then\n{}        fi\n        return ;;\n",
-                        zsh_described("verb", first_words(verbs), "            "));
+    text += fmt::format(
+        "    help)\n        if (( CURRENT == 3 )); then\n{}        fi\n        return ;;\n",
+        zsh_described("verb", first_words(verbs), "            "));
     text += "    esac\n    shift words; (( CURRENT-- ))\n    case $verb in\n";
     for (const Verb& verb : verbs) {
         text += fmt::format("    {})\n        _arguments", shell_word(verb.name));
@@ -256,14 +265,22 @@ std::string fish_script(std::span<const Verb> verbs) {
     offer("help", first_words(verbs));
     for (const std::string& group : groups_of(verbs)) offer(group, members_of(verbs, group));
     for (const Verb& verb : verbs) {
-        const std::string when = fmt::format("complete -c steady -n '__steady_after {}'", verb.name);
+        const std::string when =
+            fmt::format("complete -c steady -n '__steady_after {}'", verb.name);
         for (const Option& option : options_of(verb)) {
             text += fmt::format("{} -l {}", when, option.name);
             switch (takes(option.argument)) {
-                case Takes::nothing: break;
-                case Takes::text: text += " -x"; break;
-                case Takes::files: text += " -r -F"; break;
-                case Takes::folders: text += " -x -a '(__fish_complete_directories)'"; break;
+                case Takes::nothing:
+                    break;
+                case Takes::text:
+                    text += " -x";
+                    break;
+                case Takes::files:
+                    text += " -r -F";
+                    break;
+                case Takes::folders:
+                    text += " -x -a '(__fish_complete_directories)'";
+                    break;
                 case Takes::words:
                     text += fmt::format(" -x -a '{}'", words_of(option.argument));
                     break;
@@ -289,8 +306,8 @@ std::string completion_script(std::string_view shell, std::span<const Verb> verb
     if (shell == "bash") return bash_script(verbs);
     if (shell == "zsh") return zsh_script(verbs);
     if (shell == "fish") return fish_script(verbs);
-    throw Error(fmt::format("no completion for \"{}\"; allowed: {}", shell,
-                            fmt::join(kShells, ", ")));
+    throw Error(
+        fmt::format("no completion for \"{}\"; allowed: {}", shell, fmt::join(kShells, ", ")));
 }
 
 }  // namespace steady

@@ -13,8 +13,8 @@ namespace steady {
 // "bash", "zsh", "fish"
 std::span<const std::string_view> completion_shells();
 
-// The script for one of completion_shells(): verbs, then a verb's options, then what an option takes:
-// files, folders, one of its words, or free text, for which nothing is offered.
+// The script for one of completion_shells(): verbs, then a verb's options, then what an option
+// takes: files, folders, one of its words, or free text, for which nothing is offered.
 std::string completion_script(std::string_view shell, std::span<const Verb> verbs);
 
 }  // namespace steady

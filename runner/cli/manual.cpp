@@ -76,7 +76,8 @@ std::string configuration() {
         "A flag wins over the environment, that over \\fI./steady.json\\fR, that over "
         "\\fI$XDG_CONFIG_HOME/steady/steady.json\\fR (\\fI~/.config/steady/steady.json\\fR), that "
         "over \\fI/etc/steady/steady.json\\fR. A key with a dot stands in a section: "
-        "{\"serve\": {\"port\": 8642}}. Comments begin with //. A secret may stand in a file of its "
+        "{\"serve\": {\"port\": 8642}}. Comments begin with //. A secret may stand in a file of "
+        "its "
         "own, named by the key with _file, or by the variable with _FILE. Only the keys marked * "
         "may stand in \\fI./steady.json\\fR.\n";
     for (const Setting& setting : settings()) {

@@ -82,8 +82,8 @@ int verb_config_show(const Arguments& arguments) {
                         {"environment", environment_name(setting)},
                         {"flag", setting.flag.empty() ? "" : "--" + std::string(setting.flag)},
                         {"meaning", setting_meaning(setting)}});
-        text += fmt::format("{:<24}  {}", setting.key,
-                            value ? found : "# " + setting_meaning(setting));
+        text +=
+            fmt::format("{:<24}  {}", setting.key, value ? found : "# " + setting_meaning(setting));
         if (arguments.has("origin") && value) text += "  (" + origin + ")";
         text += "\n";
     }

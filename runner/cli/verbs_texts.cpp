@@ -21,17 +21,18 @@ namespace steady {
 
 int verb_version(const Arguments& arguments) {
     const nlohmann::json formats{kExperimentFormat, kRecordFormat, archive::kFormat};
-    return print(arguments,
-                 {{"version", steady_version()},
-                  {"revision", steady_revision()},
-                  {"build", steady_build()},
-                  {"formats", formats},
-                  {"session", protocol::kVersion},
-                  {"schema", schema_version()}},
-                 fmt::format("steady {}\nrevision  {}\nbuild     {}\nformats   {}, {}, {}\n"
-                             "protocol  session {}\nschema    {}",
-                             steady_version(), steady_revision(), steady_build(), kExperimentFormat,
-                             kRecordFormat, archive::kFormat, protocol::kVersion, schema_version()));
+    return print(
+        arguments,
+        {{"version", steady_version()},
+         {"revision", steady_revision()},
+         {"build", steady_build()},
+         {"formats", formats},
+         {"session", protocol::kVersion},
+         {"schema", schema_version()}},
+        fmt::format("steady {}\nrevision  {}\nbuild     {}\nformats   {}, {}, {}\n"
+                    "protocol  session {}\nschema    {}",
+                    steady_version(), steady_revision(), steady_build(), kExperimentFormat,
+                    kRecordFormat, archive::kFormat, protocol::kVersion, schema_version()));
 }
 
 int verb_completion(const Arguments& arguments) {

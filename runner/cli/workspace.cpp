@@ -201,11 +201,10 @@ Workload load_workload(const std::string& asked) {
         }
         there.merge(workload_names(folder + "/workloads"));
     }
-    throw Error(
-        fmt::format("subject.workload \"{}\": neither {}/workloads/{}.json nor .txt exists; there "
-                    "are {}",
-                    name, fmt::join(experiment_folders(), "/workloads or "), name,
-                    fmt::join(there, ", ")));
+    throw Error(fmt::format(
+        "subject.workload \"{}\": neither {}/workloads/{}.json nor .txt exists; there "
+        "are {}",
+        name, fmt::join(experiment_folders(), "/workloads or "), name, fmt::join(there, ", ")));
 }
 
 std::string resolve_model(const std::string& name, const Arguments& arguments,

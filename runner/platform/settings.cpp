@@ -50,11 +50,10 @@ constexpr std::array kSettings{
 constexpr std::string_view kFile = "_file";  // suffix of a key whose value is a secret's file
 
 const Setting* find(std::string_view key) {
-    const auto* found =
-        std::find_if(kSettings.begin(), kSettings.end(), [&](const Setting& one) {
-            return one.key == key ||
-                   (one.type == secret && key == std::string(one.key) + std::string(kFile));
-        });
+    const auto* found = std::find_if(kSettings.begin(), kSettings.end(), [&](const Setting& one) {
+        return one.key == key ||
+               (one.type == secret && key == std::string(one.key) + std::string(kFile));
+    });
     return found == kSettings.end() ? nullptr : found;
 }
 
@@ -63,13 +62,19 @@ char separator(SettingType type) { return type == words ? ',' : ':'; }
 std::string allowed(SettingType type, bool names_file) {
     if (names_file) return "the path of a file";
     switch (type) {
-        case path: return "a path";
-        case paths: return "a list of paths";
-        case words: return "a list of words";
-        case number: return "a number";
-        case yes_no: return "true or false";
+        case path:
+            return "a path";
+        case paths:
+            return "a list of paths";
+        case words:
+            return "a list of words";
+        case number:
+            return "a number";
+        case yes_no:
+            return "true or false";
         case text:
-        case secret: break;
+        case secret:
+            break;
     }
     return "a text";
 }
@@ -89,7 +94,8 @@ std::optional<std::string> value_of(const Setting& setting, bool names_file, con
     const bool is_text = value.kind == Kind::string && !value.text.empty();
     if (names_file) return is_text ? std::optional(one(value)) : std::nullopt;
     switch (setting.type) {
-        case number: return value.kind == Kind::number ? std::optional(value.text) : std::nullopt;
+        case number:
+            return value.kind == Kind::number ? std::optional(value.text) : std::nullopt;
         case yes_no:
             if (value.kind != Kind::boolean) return std::nullopt;
             return value.boolean ? "1" : "0";
@@ -108,7 +114,8 @@ std::optional<std::string> value_of(const Setting& setting, bool names_file, con
         }
         case text:
         case path:
-        case secret: break;
+        case secret:
+            break;
     }
     return is_text ? std::optional(one(value)) : std::nullopt;
 }
@@ -136,9 +143,9 @@ private:
     void add(const JsonMember& member, const std::string& section) {
         const std::string key = section + member.key;
         const bool has_section =
-            section.empty() && std::any_of(kSettings.begin(), kSettings.end(), [&](const auto& one) {
-                return one.key.starts_with(key + ".");
-            });
+            section.empty() &&
+            std::any_of(kSettings.begin(), kSettings.end(),
+                        [&](const auto& one) { return one.key.starts_with(key + "."); });
         if (has_section && member.value.kind == JsonValue::Kind::object) {
             for (const JsonMember& inner : member.value.members) add(inner, key + ".");
             return;
@@ -156,8 +163,8 @@ private:
             return;
         }
         const bool names_file = setting->key != key;
-        const auto value = value_of(*setting, names_file, member.value,
-                                    fs::absolute(file_).parent_path());
+        const auto value =
+            value_of(*setting, names_file, member.value, fs::absolute(file_).parent_path());
         if (!value) {
             report(member.value.line, member.value.column,
                    fmt::format("{} for \"{}\"", shown(member.value), key),
@@ -192,9 +199,9 @@ private:
 
     void report(int line, int column, const std::string& found, const std::string& may,
                 const std::string& hint) {
-        mistakes_ += fmt::format("{}{}:{}:{}: found {}; allowed: {}{}{}",
-                                 mistakes_.empty() ? "" : "\n", file_, line, column, found, may,
-                                 hint.empty() ? "" : "; ", hint);
+        mistakes_ +=
+            fmt::format("{}{}:{}:{}: found {}; allowed: {}{}{}", mistakes_.empty() ? "" : "\n",
+                        file_, line, column, found, may, hint.empty() ? "" : "; ", hint);
     }
 
     const std::string& file_;
@@ -223,9 +230,9 @@ std::optional<SettingValue> from_environment(const Setting& setting) {
     if (!value.empty()) {
         if (setting.type == yes_no) {
             const std::string given = value;
-            value = given == "1" || given == "true" || given == "yes"  ? "1"
+            value = given == "1" || given == "true" || given == "yes"   ? "1"
                     : given == "0" || given == "false" || given == "no" ? "0"
-                                                                         : "";
+                                                                        : "";
             if (value.empty()) {
                 throw Error(fmt::format("{}: found \"{}\", allowed 1 or 0", name, given));
             }

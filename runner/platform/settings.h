@@ -34,16 +34,17 @@ struct SettingValue {
     std::string origin;  // "environment STEADY_MODELS", "/etc/steady/steady.json:3"
 };
 
-// The files that exist, read and checked; the first one wins, and is the project's. Throws Error with all mistakes of all
-// files, one per line: file, line, column, what was found, what is allowed.
+// The files that exist, read and checked; the first one wins, and is the project's. Throws Error
+// with all mistakes of all files, one per line: file, line, column, what was found, what is
+// allowed.
 std::map<std::string, SettingValue, std::less<>> read_settings(
     const std::vector<std::string>& files);
 
 // The places of the files, whether they exist or not, first one wins.
 std::vector<std::string> settings_files();
 
-// Environment, else files; nullopt when it is set nowhere. A secret's value comes from the file that
-// <key>_file names. Throws Error: mistakes in the files, a secret that cannot be read.
+// Environment, else files; nullopt when it is set nowhere. A secret's value comes from the file
+// that <key>_file names. Throws Error: mistakes in the files, a secret that cannot be read.
 std::optional<SettingValue> find_setting(std::string_view key);
 
 // Its text; empty when it is set nowhere.

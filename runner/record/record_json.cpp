@@ -301,8 +301,8 @@ void from_json(const Json& in, Record& value) {
     const bool ours = in.is_object() && in.contains("spec") && in.contains("format") &&
                       in.at("format") == kRecordFormat;
     if (!ours) {
-        throw Error{
-            fmt::format("record: no \"format\": \"{}\" with a spec; export it again", kRecordFormat)};
+        throw Error{fmt::format("record: no \"format\": \"{}\" with a spec; export it again",
+                                kRecordFormat)};
     }
     record_fields::Reader reader{in, kRecord, {"spec", "format"}};
     fields(reader, value);

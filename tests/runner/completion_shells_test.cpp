@@ -38,10 +38,10 @@ protected:
         std::ofstream input(folder_ / "lines");
         for (const std::string& line : lines) input << line << "\n";
         input.close();
-        const std::string command =
-            "cd '" + (folder_ / "here").string() + "' && HOME=.. " + shell +
-            (shell == "zsh" ? " -f" : "") + " " STEADY_SOURCE_DIR "/tests/runner/tool/complete." +
-            shell + " ../script <../lines";
+        const std::string command = "cd '" + (folder_ / "here").string() + "' && HOME=.. " + shell +
+                                    (shell == "zsh" ? " -f" : "") +
+                                    " " STEADY_SOURCE_DIR "/tests/runner/tool/complete." + shell +
+                                    " ../script <../lines";
         FILE* pipe = ::popen(command.c_str(), "r");
         std::string text;
         for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) text += static_cast<char>(c);
@@ -75,10 +75,11 @@ TEST_P(Completion, OffersTheOptionsOfEveryVerb) {
 }
 
 TEST_P(Completion, OffersWordsFilesAndFoldersWhereTheyBelong) {
-    Offers found = offers({"steady ", "steady va", "steady db st", "steady help db",
-                           "steady fault-test --synchronous-commit ", "steady completion ",
-                           "steady validate f", "steady index f", "steady init x --from f",
-                           "steady init x --claim f", "steady queue f", "steady worker --models f"});
+    Offers found =
+        offers({"steady ", "steady va", "steady db st", "steady help db",
+                "steady fault-test --synchronous-commit ", "steady completion ",
+                "steady validate f", "steady index f", "steady init x --from f",
+                "steady init x --claim f", "steady queue f", "steady worker --models f"});
     EXPECT_THAT(found["steady "], IsSupersetOf({"help", "run", "db", "stats", "serve"}));
     EXPECT_THAT(found["steady va"], ElementsAre("validate"));
     EXPECT_THAT(found["steady db st"], ElementsAre("start", "status", "stop"));

@@ -49,9 +49,10 @@ protected:
     // and no other setting.
     std::string shown(const std::string& environment, const std::string& words,
                       int wanted = 0) const {
-        const std::string command = "cd '" + folder_.string() +
-                                    "' && env -i PATH=/usr/bin:/bin HOME=/none XDG_CONFIG_HOME=own " +
-                                    environment + " " STEADY_BIN_DIR "/steady " + words + " 2>&1";
+        const std::string command =
+            "cd '" + folder_.string() +
+            "' && env -i PATH=/usr/bin:/bin HOME=/none XDG_CONFIG_HOME=own " + environment +
+            " " STEADY_BIN_DIR "/steady " + words + " 2>&1";
         FILE* pipe = ::popen(command.c_str(), "r");
         std::string text;
         for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) text += static_cast<char>(c);
@@ -84,8 +85,9 @@ TEST_F(SettingsFiles, TheFirstFileWinsAndPathsStartAtTheirFile) {
 TEST_F(SettingsFiles, MistakesAreNamedWithTheirPlace) {
     const std::string file = (folder_ / "steady.json").string();
     EXPECT_EQ(mistakes("{\n  \"databse_url\": \"x\"\n}"),
-              file + ":2:3: found unknown key \"databse_url\"; allowed: the keys of `steady config "
-                     "show`; did you mean \"database_url\"?");
+              file +
+                  ":2:3: found unknown key \"databse_url\"; allowed: the keys of `steady config "
+                  "show`; did you mean \"database_url\"?");
     EXPECT_THAT(mistakes(R"({"serve": {"prot": 1}})"), HasSubstr("did you mean \"serve.port\"?"));
     EXPECT_THAT(mistakes(R"({"serve": {"serve": {"port": 1}}})"), HasSubstr("unknown key"));
     EXPECT_THAT(mistakes(R"({"serve.port": 1})"), HasSubstr("unknown key \"serve.port\""));
@@ -109,12 +111,11 @@ TEST_F(SettingsFiles, ACheckoutSetsNothingOfTheMachine) {
     for (const Setting& setting : settings()) {
         const std::string key(setting.key);
         const std::size_t dot = key.find('.');
-        const std::string value = setting.type == SettingType::number   ? "1"
-                                  : setting.type == SettingType::yes_no ? "true"
-                                  : setting.type == SettingType::paths ||
-                                          setting.type == SettingType::words
-                                      ? "[\"a\"]"
-                                      : "\"a\"";
+        const std::string value =
+            setting.type == SettingType::number                                        ? "1"
+            : setting.type == SettingType::yes_no                                      ? "true"
+            : setting.type == SettingType::paths || setting.type == SettingType::words ? "[\"a\"]"
+                                                                                       : "\"a\"";
         const std::string text = dot == std::string::npos
                                      ? "{\"" + key + "\": " + value + "}"
                                      : "{\"" + key.substr(0, dot) + "\": {\"" +
@@ -122,7 +123,8 @@ TEST_F(SettingsFiles, ACheckoutSetsNothingOfTheMachine) {
         EXPECT_EQ(mistakes(text), "") << text;
         EXPECT_EQ(mistakes(text, true).empty(), setting.in_project) << text;
     }
-    for (const char* key : {"state_dir", "programs", "host_lock", "worker.commands", "serve.bind"}) {
+    for (const char* key :
+         {"state_dir", "programs", "host_lock", "worker.commands", "serve.bind"}) {
         const auto one = std::find_if(settings().begin(), settings().end(),
                                       [&](const Setting& setting) { return setting.key == key; });
         ASSERT_NE(one, settings().end()) << key;
@@ -167,7 +169,8 @@ TEST(Settings, FillOptionsThatAreNotGiven) {
     parsed = parse_command_line(verbs(), {"submit", "x"});  // --tags of another verb
     add_settings(*parsed.verb, parsed.arguments);
     EXPECT_FALSE(parsed.arguments.has("tags"));
-    for (const char* name : {"SERVE_PORT", "SERVE_PRIVATE_READS", "SERVE_PUBLIC_READS", "WORKER_TAGS"})
+    for (const char* name :
+         {"SERVE_PORT", "SERVE_PRIVATE_READS", "SERVE_PUBLIC_READS", "WORKER_TAGS"})
         ::unsetenv(("STEADY_" + std::string(name)).c_str());
 }
 
@@ -175,7 +178,8 @@ TEST_F(SettingsFiles, ShowSaysWhereAndKeepsSecrets) {
     write("steady.json", R"({"models": ["m"], "database_url": "postgresql://me:hunter2@h/db"})");
     write("secret", "https://hooks.example/very-secret\n");
     write("own/steady/steady.json", R"({"webhook_file": "../../secret", "builds_gb": 3})");
-    const std::string text = shown("STEADY_BUILDS_GB=4 STEADY_SERVE_PORT=7", "config show --origin");
+    const std::string text =
+        shown("STEADY_BUILDS_GB=4 STEADY_SERVE_PORT=7", "config show --origin");
     EXPECT_THAT(text, HasSubstr("builds_gb                 4  (environment STEADY_BUILDS_GB)"));
     EXPECT_THAT(text, HasSubstr("(environment STEADY_SERVE_PORT)"));
     EXPECT_THAT(text, HasSubstr("(steady.json:1)"));

@@ -1,5 +1,6 @@
-// What `steady --version` states is what the source holds: the version stands once in CMakeLists.txt,
-// CHANGELOG.md begins with it, the schema is the newest migration. And backups, which keep to a number.
+// What `steady --version` states is what the source holds: the version stands once in
+// CMakeLists.txt, CHANGELOG.md begins with it, the schema is the newest migration. And backups,
+// which keep to a number.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,8 +40,8 @@ TEST(VersionVerb, StatesWhatTheSourceHolds) {
         newest = std::max(newest, file.path().stem().string());
     }
     EXPECT_EQ(json.at("schema"), newest);
-    EXPECT_EQ(json.at("formats"), nlohmann::json({"experiment v1", "steady record v1",
-                                                  "steady archive v1"}));
+    EXPECT_EQ(json.at("formats"),
+              nlohmann::json({"experiment v1", "steady record v1", "steady archive v1"}));
     EXPECT_NE(json.at("revision"), "");
     EXPECT_THAT(json.at("build").get<std::string>(), HasSubstr(", "));
     const CliResult flag = cli.run({"--version"});

@@ -125,9 +125,9 @@ std::uint64_t build_cache_limit() {
     char* end = nullptr;
     const double gigabytes = std::strtod(set->text.c_str(), &end);
     if (*end != '\0' || !(gigabytes > 0) || gigabytes > 1e6) {
-        throw Error(fmt::format(
-            "builds_gb ({}): found \"{}\", allowed a number of gigabytes above 0", set->origin,
-            set->text));
+        throw Error(
+            fmt::format("builds_gb ({}): found \"{}\", allowed a number of gigabytes above 0",
+                        set->origin, set->text));
     }
     return static_cast<std::uint64_t>(gigabytes * double(1U << 30U));
 }
