@@ -13,6 +13,7 @@ if(NOT STEADY_CUDA OR NOT STEADY_NVCC)
 endif()
 cmake_path(GET STEADY_NVCC PARENT_PATH toolkit)
 cmake_path(GET toolkit PARENT_PATH toolkit)
+set(STEADY_CUDA_FOLDER ${toolkit})
 find_library(STEADY_CUDART cudart_static HINTS ${toolkit}/lib64 ${toolkit}/lib REQUIRED)
 message(STATUS "GPU variants are built by ${STEADY_NVCC}")
 

@@ -11,11 +11,12 @@
 int main(int argc, char** argv) {
     using namespace steady;
     try {
-        const Parsed parsed = parse_command_line(verbs(), {argv + 1, argv + argc});
+        Parsed parsed = parse_command_line(verbs(), {argv + 1, argv + argc});
         if (parsed.verb == nullptr) {
             fmt::print("{}", parsed.help);
             return kExitOk;
         }
+        add_settings(*parsed.verb, parsed.arguments);
         return parsed.verb->run(parsed.arguments);
     } catch (const Error& error) {
         fmt::print(stderr, "steady: {}\n", error.what());

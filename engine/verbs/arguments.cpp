@@ -253,7 +253,7 @@ int run_command(const std::vector<std::string>& words) {
         return words.empty() ? kExitUsage : kExitOk;
     }
     if (words[0] == "--version") {
-        fmt::print("steady-engine {}\n", steady_revision());
+        fmt::print("steady-engine {} ({})\n", steady_version(), steady_revision());
         return kExitOk;
     }
     std::vector<std::string_view> names;

@@ -1,4 +1,4 @@
-# Writes OUT with the revision of SOURCE: git's word for it, else VERSION. Never fails a build, and
+# Writes OUT with VERSION, BUILD and the revision of SOURCE: git's word for it, else VERSION. Never fails a build, and
 # leaves the file alone when nothing changed.
 set(revision "")
 find_package(Git QUIET)
@@ -10,6 +10,10 @@ if(NOT revision MATCHES "^[A-Za-z0-9._-]+$")
     set(revision ${VERSION})
 endif()
 set(text "// Written by kernels/base/revision.cmake.\n#include \"kernels/base/revision.h\"\n
-namespace steady {\nconst char* steady_revision() { return \"${revision}\"; }\n}  // namespace steady\n")
+namespace steady {
+const char* steady_revision() { return \"${revision}\"; }
+const char* steady_version() { return \"${VERSION}\"; }
+const char* steady_build() { return \"${BUILD}\"; }
+}  // namespace steady\n")
 file(CONFIGURE OUTPUT ${OUT} CONTENT "${text}" @ONLY)
 message("${revision}")

@@ -12,7 +12,6 @@
 #include <numeric>
 
 #include "kernels/base/error.h"
-#include "kernels/base/revision.h"
 
 namespace steady {
 namespace {
@@ -106,7 +105,9 @@ long long Arguments::number(const std::string& name, long long otherwise, long l
     const char* end = it->second.data() + it->second.size();
     const auto [stop, error] = std::from_chars(it->second.data(), end, value);
     if (error != std::errc() || stop != end || value < low || value > high) {
-        throw Error(fmt::format("--{}: found \"{}\", allowed a whole number from {} to {}", name,
+        const auto origin = origins.find(name);
+        throw Error(fmt::format("--{}{}: found \"{}\", allowed a whole number from {} to {}", name,
+                                origin == origins.end() ? "" : " (" + origin->second + ")",
                                 it->second, low, high));
     }
     return value;
@@ -145,10 +146,7 @@ Parsed parse_command_line(std::span<const Verb> verbs, const std::vector<std::st
         parsed.help = help_text(verbs);
         return parsed;
     }
-    if (argv[0] == "--version") {
-        parsed.help = fmt::format("steady {}\n", steady_revision());
-        return parsed;
-    }
+    if (argv[0] == "--version") return parse_command_line(verbs, {"version"});
     if (argv[0] == "help") {
         size_t used = 0;
         const std::vector<std::string> rest(argv.begin() + 1, argv.end());
@@ -247,32 +245,6 @@ std::string help_text(const Verb& verb) {
     for (const Option& option : verb.options) add(option);
     for (const Option& option : kCommon) add(option);
     return text;
-}
-
-std::string completion_script(std::span<const Verb> verbs) {
-    std::string text =
-        "# bash completion for steady; load with: source <(steady completion)\n"
-        "_steady() {\n    local current=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]}\n"
-        "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        COMPREPLY=($(compgen -W \"";
-    std::vector<std::string> first;
-    for (const Verb& verb : verbs) {
-        const std::string word(verb.name.substr(0, verb.name.find(' ')));
-        if (first.empty() || first.back() != word) first.push_back(word);
-    }
-    text += fmt::format("{}\" -- \"$current\"))\n        return\n    fi\n    case $verb in\n",
-                        fmt::join(first, " "));
-    for (const std::string& word : first) {
-        std::vector<std::string> names;
-        for (const Verb& verb : verbs) {
-            if (verb.name.substr(0, verb.name.find(' ')) != word) continue;
-            const size_t space = verb.name.find(' ');
-            if (space != std::string_view::npos) names.emplace_back(verb.name.substr(space + 1));
-            for (const std::string& name : option_names(verb)) names.push_back(name);
-        }
-        text += fmt::format("        {}) COMPREPLY=($(compgen -f -W \"{}\" -- \"$current\")) ;;\n",
-                            word, fmt::join(names, " "));
-    }
-    return text + "    esac\n}\ncomplete -F _steady steady\n";
 }
 
 int print(const Arguments& arguments, const nlohmann::json& document, const std::string& text) {

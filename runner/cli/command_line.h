@@ -1,5 +1,5 @@
-// The command line, from one table of verbs: parsing, --help, shell completion and the reference
-// page.
+// The command line, from one table of verbs: parsing and --help here, completion.h and manual.h
+// beside it.
 #pragma once
 
 #include <map>
@@ -25,10 +25,12 @@ struct Arguments {
     std::vector<std::string> rest;               // of them, those that follow --
     std::map<std::string, std::string> options;  // given ones; a switch has the value "1"
     std::map<std::string, std::vector<std::string>> lists;  // options that may repeat
+    std::map<std::string, std::string> origins;  // of options that a setting has set, not a flag
 
     bool has(const std::string& name) const { return options.contains(name); }
     std::string get(const std::string& name, const std::string& otherwise = {}) const;
-    // Whole number in [low, high]; Error names the option, what was found and the range.
+    // Whole number in [low, high]; Error names the option, its origin, what was found and the
+    // range.
     long long number(const std::string& name, long long otherwise, long long low,
                      long long high) const;
 };
@@ -59,7 +61,6 @@ Parsed parse_command_line(std::span<const Verb> verbs, const std::vector<std::st
 
 std::string help_text(std::span<const Verb> verbs);
 std::string help_text(const Verb& verb);
-std::string completion_script(std::span<const Verb> verbs);  // bash
 
 // The candidate nearest to `word`, if it is near enough to be a typing error.
 std::optional<std::string> nearest(std::string_view word,

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 
@@ -12,6 +11,7 @@
 #include "runner/cli/workspace.h"
 #include "runner/platform/files.h"
 #include "runner/platform/fingerprint.h"
+#include "runner/platform/settings.h"
 #include "runner/programs/command/command_executor.h"
 #include "runner/programs/registry/registry.h"
 #include "runner/programs/steady_engine/engine_executor.h"
@@ -56,15 +56,15 @@ ReadyProgram ready_engine(const Spec& spec, const Arguments& arguments, const Pr
 std::string resolve_repository(const std::string& name) {
     if (name.empty()) return "";
     if (name == ".") return fs::current_path().string();
-    const char* roots = std::getenv("STEADY_SOURCES");
-    std::istringstream list(roots == nullptr ? "" : roots);
+    const std::string roots = setting("sources");
+    std::istringstream list(roots);
     for (std::string root; std::getline(list, root, ':');) {
         if (!root.empty() && fs::is_directory(root + "/" + name)) return root + "/" + name;
     }
     throw Error(fmt::format(
         "subject.repo \"{}\" is in none of STEADY_SOURCES ({}); set it to the folders, "
         "colon-separated, that hold repositories, or use \".\" in the repository itself",
-        name, roots == nullptr ? "not set" : roots));
+        name, roots.empty() ? "not set" : roots));
 }
 
 CommandSetup command_setup(const Spec& spec, const Arguments& arguments, const ProgramUse& use) {

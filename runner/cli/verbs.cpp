@@ -1,4 +1,4 @@
-// The table of verbs: parsing, help and completion come from it.
+// The table of verbs: parsing, help, completion and manual pages come from it.
 #include "runner/cli/verbs.h"
 
 #include <array>
@@ -337,7 +337,8 @@ const std::array kVerbs{
          1,
          1,
          "write the whole database to one file, for pg_restore",
-         {kForce},
+         {kForce,
+          {"keep", "N", "FILE is a folder: write a file named by the time, keep the newest N"}},
          verb_db_dump},
     Verb{"db migrate",
          "",
@@ -394,7 +395,34 @@ const std::array kVerbs{
           {"public-reads", "", "behind a proxy: allow reading without a token"},
           {"host", "NAMES", "further host names that browsers may use, comma-separated"}},
          verb_serve},
-    Verb{"completion", "", 0, 0, "print the bash completion script", {}, verb_completion},
+    Verb{"config show",
+         "",
+         0,
+         0,
+         "print the settings in force; all keys are listed, those that are not set without a value",
+         {{"origin", "", "say where each value comes from: environment, or file and line"}},
+         verb_config_show},
+    Verb{"completion",
+         "bash|zsh|fish",
+         0,
+         1,
+         "print the completion script of a shell, default bash",
+         {},
+         verb_completion},
+    Verb{"version",
+         "",
+         0,
+         0,
+         "print version, revision, build, file formats and database schema",
+         {},
+         verb_version},
+    Verb{"manual",
+         "[VERB]",
+         0,
+         2,
+         "print the manual page of a verb, or that of steady, as roff",
+         {{"out", "FOLDER", "write all pages into this folder instead"}},
+         verb_manual},
 };
 
 }  // namespace

@@ -5,10 +5,18 @@
 #include <span>
 
 #include "runner/cli/command_line.h"
+#include "runner/platform/settings.h"
 
 namespace steady {
 
 std::span<const Verb> verbs();
+
+// Options of this verb that are not given on the command line but set elsewhere:
+// runner/platform/settings.h. Secrets stay where they are until they are needed.
+void add_settings(const Verb& verb, Arguments& arguments);
+
+// Its own meaning, else the help of the option that wins over it.
+std::string setting_meaning(const Setting& setting);
 
 // verbs_init.cpp: write and check a file
 int verb_init(const Arguments& arguments);
@@ -87,6 +95,13 @@ int verb_db_psql(const Arguments& arguments);
 int verb_db_dump(const Arguments& arguments);
 int verb_db_migrate(const Arguments& arguments);
 int verb_serve(const Arguments& arguments);
+
+// verbs_config.cpp: what is set, and where
+int verb_config_show(const Arguments& arguments);
+
+// verbs_texts.cpp: about this program
+int verb_version(const Arguments& arguments);
 int verb_completion(const Arguments& arguments);
+int verb_manual(const Arguments& arguments);
 
 }  // namespace steady

@@ -254,8 +254,7 @@ int verb_ab(const Arguments& arguments) {
     const std::string text = pretty(file);
     const SpecResult checked = parse_spec(text, id);
     if (!checked.spec) throw Error(describe(checked.errors.at(0), id));
-    make_directories(fs::path(path).parent_path().string());
-    write_file_atomic(path, text);
+    write_experiment(path, text);
     if (!arguments.has("quiet")) fmt::print(stderr, "file {}\n", path);
     const Record record = run_here(load_spec(path), arguments);
     nlohmann::json shown = show_json(record);

@@ -182,7 +182,7 @@ std::unique_ptr<Child> start_neighbour(std::uint64_t seed) {
 // interleaved, so that slow changes of the machine affect all cells alike.
 std::vector<Cell> run_planted(const Arguments& arguments, const std::vector<double>& effects,
                               long long runs, bool neighbour) {
-    const json base = read_experiment(experiment_file(kNothingDiffers));
+    const json base = read_experiment(own_experiment(kNothingDiffers));
     const auto seed = static_cast<std::uint64_t>(arguments.number("seed", 1, 0, 1000000000));
     const Arguments quiet = without_entries(arguments);
     std::vector<Cell> cells;
@@ -263,7 +263,7 @@ bool meets(const Expectation& expected, Verdict verdict) {
 int verb_aa(const Arguments& arguments) {
     if (arguments.has("audit")) return audit(arguments);
     const std::string file =
-        arguments.words.empty() ? experiment_file(kNothingDiffers) : arguments.words[0];
+        arguments.words.empty() ? own_experiment(kNothingDiffers) : arguments.words[0];
     const Spec spec = as_aa(file, arguments);
     const Gate* gate = deciding_gate(spec);
     if (gate == nullptr) {
@@ -332,7 +332,7 @@ int verb_selftest(const Arguments& arguments) {
     std::string text;
     bool good = true;
     for (const Expectation& expected : kExpected) {
-        const Spec spec = load_spec(experiment_file(std::string("selftest/") + expected.file));
+        const Spec spec = load_spec(own_experiment(std::string("selftest/") + expected.file));
         const Record record = run_here(spec, quiet);
         const bool met = meets(expected, record.analysis->verdict);
         good = good && met;

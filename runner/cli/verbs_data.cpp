@@ -16,6 +16,7 @@
 #include "runner/cli/workspace.h"
 #include "runner/platform/files.h"
 #include "runner/platform/process.h"
+#include "runner/platform/settings.h"
 #include "runner/statistics/check/replay.h"
 #include "runner/statistics/check/simulation.h"
 #include "runner/statistics/check/stats_check.h"
@@ -35,10 +36,12 @@ nlohmann::json read_json(const std::string& path) {
 }
 
 void only_private(const Arguments& arguments) {
-    if (arguments.has("db") || std::getenv("STEADY_DATABASE_URL") != nullptr) {
+    const auto set = find_setting("database_url");
+    if (arguments.has("db") || set) {
         throw Error(
-            "this verb manages the private database, but --db or STEADY_DATABASE_URL names another "
-            "one. Manage that server with its own tools, or unset the variable");
+            fmt::format("this verb manages the private database, but {} names another one. Manage "
+                        "that server with its own tools, or unset it",
+                        arguments.has("db") ? "--db" : set->origin));
     }
 }
 
@@ -137,14 +140,6 @@ int verb_db_psql(const Arguments& arguments) {
     become(std::move(words));
 }
 
-int verb_db_dump(const Arguments& arguments) {
-    const std::string& path = arguments.words[0];
-    if (std::filesystem::exists(path) && !arguments.has("force")) {
-        throw Error(fmt::format("{}: exists already; --force overwrites it", path));
-    }
-    become({"pg_dump", "--format=custom", "--file", path, database_url(arguments.get("db"))});
-}
-
 namespace {
 
 // PostgreSQL's own programs, newest first: Debian's /usr/bin/pg_dump is a link to a chooser that
@@ -152,10 +147,15 @@ namespace {
 std::string find_pg_dump() {
     std::vector<std::string> folders;
     std::error_code error;
-    for (const auto& entry : std::filesystem::directory_iterator("/usr/lib/postgresql", error)) {
-        folders.push_back((entry.path() / "bin").string());
+    for (const std::string& base : {self_exe_dir() + "/../lib/postgresql",  // of a bundle
+                                    std::string("/usr/lib/postgresql")}) {
+        std::vector<std::string> found;
+        for (const auto& entry : std::filesystem::directory_iterator(base, error)) {
+            found.push_back((entry.path() / "bin").string());
+        }
+        std::sort(found.begin(), found.end(), std::greater<>());
+        folders.insert(folders.end(), found.begin(), found.end());
     }
-    std::sort(folders.begin(), folders.end(), std::greater<>());
     folders.insert(folders.end(), {"/usr/local/bin", "/usr/bin"});
     for (const std::string& folder : folders) {
         if (::access((folder + "/pg_dump").c_str(), X_OK) == 0) return folder + "/pg_dump";
@@ -165,15 +165,8 @@ std::string find_pg_dump() {
         "install postgresql-client, or say --no-dump when somebody else has a backup");
 }
 
-// A dump that pg_restore takes, of everything as it was before.
-std::string dump_before_migrating(const Arguments& arguments, const std::string& url) {
-    std::string path = arguments.get("dump");
-    if (path.empty()) {
-        make_directories(state_dir() + "/backups", 0700);
-        path = fmt::format("{}/backups/before-migration-{}.dump", state_dir(), utc_stamp());
-    }
-    path = std::filesystem::absolute(path).string();
-    if (std::filesystem::exists(path)) throw Error(fmt::format("{}: exists already", path));
+// A dump that pg_restore takes, complete or not there.
+void dump(const std::string& url, const std::string& path) {
     ChildOptions options;
     options.argv = {find_pg_dump(), "--format=custom", "--file", path, url};
     for (const char* name : {"HOME", "PGPASSFILE", "PGPASSWORD", "PGSSLMODE", "PGSSLROOTCERT"}) {
@@ -182,15 +175,75 @@ std::string dump_before_migrating(const Arguments& arguments, const std::string&
     options.limits.file_size.reset();
     const ChildEnd end = run_child(options, 24 * 3600);
     std::error_code none;
-    if (end.ok() && std::filesystem::file_size(path, none) > 0 && !none) return path;
+    if (end.ok() && std::filesystem::file_size(path, none) > 0 && !none) return;
     std::filesystem::remove(path, none);
-    throw Error(fmt::format("the dump before the migration failed, and nothing was changed: {}. "
-                            "--dump FILE writes it elsewhere; --no-dump goes on without one",
-                            end.describe()),
-                kExitInternal);
+    throw Error(fmt::format("the dump to {} failed: {}", path, end.describe()), kExitInternal);
+}
+
+std::string absolute_path(const std::string& path) {
+    return std::filesystem::absolute(path).string();
+}
+
+// Of everything as it was before.
+std::string dump_before_migrating(const Arguments& arguments, const std::string& url) {
+    std::string path = arguments.get("dump");
+    if (path.empty()) {
+        make_directories(state_dir() + "/backups", 0700);
+        path = fmt::format("{}/backups/before-migration-{}.dump", state_dir(), utc_stamp());
+    }
+    path = absolute_path(path);
+    if (std::filesystem::exists(path)) throw Error(fmt::format("{}: exists already", path));
+    try {
+        dump(url, path);
+    } catch (const Error& error) {
+        throw Error(fmt::format("nothing was changed: {}. --dump FILE writes it elsewhere; "
+                                "--no-dump goes on without one",
+                                error.what()),
+                    kExitInternal);
+    }
+    return path;
+}
+
+constexpr const char* kBackup = "steady-";  // steady-20261124T033000Z.dump
+
+// Only after a new one is there; dumps of other names stay.
+std::vector<std::string> remove_old_backups(const std::string& folder, std::size_t keep) {
+    std::vector<std::string> files;
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+        const std::string name = entry.path().filename().string();
+        const bool ours = name.starts_with(kBackup) && name.ends_with("Z.dump") &&
+                          name.size() == std::string(kBackup).size() + 21;
+        if (ours) files.push_back(entry.path().string());
+    }
+    std::sort(files.begin(), files.end(), std::greater<>());
+    if (files.size() <= keep) return {};
+    files.erase(files.begin(), files.begin() + static_cast<long>(keep));
+    for (const std::string& file : files) std::filesystem::remove(file);
+    return files;
 }
 
 }  // namespace
+
+int verb_db_dump(const Arguments& arguments) {
+    std::string path = absolute_path(arguments.words[0]);
+    const long long keep = arguments.number("keep", 0, 1, 100000);
+    if (arguments.has("keep")) {
+        make_directories(path, 0700);
+        path = fmt::format("{}/{}{}.dump", path, kBackup, utc_stamp());
+    }
+    if (std::filesystem::exists(path) && !arguments.has("force")) {
+        throw Error(fmt::format("{}: exists already; --force overwrites it", path));
+    }
+    dump(database_url(arguments.get("db")), path);
+    std::vector<std::string> removed;
+    if (keep > 0) {
+        removed = remove_old_backups(std::filesystem::path(path).parent_path().string(),
+                                     static_cast<std::size_t>(keep));
+    }
+    std::string text = path;
+    for (const std::string& file : removed) text += "\nremoved " + file;
+    return print(arguments, {{"file", path}, {"removed", removed}}, text);
+}
 
 int verb_db_migrate(const Arguments& arguments) {
     const ChosenDatabase chosen = choose_database(arguments.get("db"));
@@ -225,11 +278,6 @@ int verb_serve(const Arguments& arguments) {
     options.hosts = split_list(arguments.get("host"));
     options.proxies = split_list(arguments.get("behind-proxy"));
     return serve(options);
-}
-
-int verb_completion(const Arguments&) {
-    fmt::print("{}", completion_script(verbs()));
-    return kExitOk;
 }
 
 }  // namespace steady

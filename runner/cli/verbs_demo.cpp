@@ -13,7 +13,7 @@
 namespace steady {
 
 int verb_demo(const Arguments& arguments) {
-    const Spec spec = load_spec(experiment_file("quickstart"));
+    const Spec spec = load_spec(own_experiment("quickstart"));
     if (!arguments.has("quiet")) {
         fmt::print(stderr, "the question: {}\n", spec.hypothesis.claim);
     }
@@ -22,8 +22,9 @@ int verb_demo(const Arguments& arguments) {
     json["page"] = "http://127.0.0.1:8642/x/" + record.id;
     print(arguments, json,
           fmt::format(
-              "{}\n\njournal  {}\npage     http://127.0.0.1:8642/x/{}   (start it: ./steady serve)",
-              show_text(record), record.journal_path, record.id));
+              "{}\n\njournal  {}\npage     http://127.0.0.1:8642/x/{}   (start it: steady serve)",
+              show_text(record), path_from_here(project_root() + "/" + record.journal_path),
+              record.id));
     return exit_code(record.analysis->verdict);
 }
 

@@ -114,7 +114,7 @@ int verb_init(const Arguments& arguments) {
     if (std::filesystem::exists(path) && !arguments.has("force")) {
         throw Error(path + " exists; --force overwrites it");
     }
-    write_file_atomic(path, text);
+    write_experiment(path, text);
     const bool filled = parse_question(text, stem).spec.has_value();
     return print(
         arguments, {{"file", path}, {"filled", filled}},

@@ -17,6 +17,7 @@
 #include "runner/cli/workspace.h"
 #include "runner/judge/analysis_pairs.h"
 #include "runner/platform/host_lock.h"
+#include "runner/platform/settings.h"
 #include "runner/platform/webhook.h"
 #include "runner/statistics/statistics.h"
 #include "runner/statistics/stopping_rule.h"
@@ -327,9 +328,8 @@ bool got_slower(const std::vector<TrackSummary>& all) {
 }  // namespace
 
 int verb_track(const Arguments& arguments) {
-    const char* from_environment = std::getenv("STEADY_WEBHOOK");
     const std::string url =
-        arguments.get("webhook", from_environment == nullptr ? "" : from_environment);
+        arguments.has("webhook") ? arguments.get("webhook") : setting("webhook");
     std::optional<WebhookAddress> webhook;
     if (!url.empty()) webhook = parse_webhook(url);
     interrupt_signal();

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -15,6 +14,8 @@
 #include "kernels/base/error.h"
 #include "runner/cli/made_models.h"
 #include "runner/platform/files.h"
+#include "runner/platform/installation.h"
+#include "runner/platform/settings.h"
 
 namespace steady {
 namespace {
@@ -32,9 +33,6 @@ fs::path upwards(fs::path from) {
 
 std::vector<std::string> model_roots(const Arguments& arguments) {
     std::vector<std::string> roots = split_list(arguments.get("models"), ':');
-    if (const char* env = std::getenv("STEADY_MODELS")) {
-        for (const std::string& root : split_list(env, ':')) roots.push_back(root);
-    }
     roots.push_back(project_root() + "/models");
     roots.push_back(made_models_folder());
     return roots;
@@ -48,18 +46,13 @@ void check_name(const std::string& name, const char* what) {
     }
 }
 
-std::vector<std::string> workload_names(const std::string& folder) {
+std::set<std::string> workload_names(const std::string& folder) {
     std::error_code none;
     std::set<std::string> names;
     for (const auto& entry : fs::directory_iterator(folder, none)) {
         names.insert(entry.path().stem().string());
     }
-    return {names.begin(), names.end()};
-}
-
-std::string from_here(const fs::path& path) {
-    const fs::path here = path.lexically_proximate(fs::current_path());
-    return path.is_relative() || here.string().starts_with("..") ? path.string() : here.string();
+    return names;
 }
 
 // Questions below experiments/, sorted; the folders beside them hold texts, the schema and answers.
@@ -106,6 +99,11 @@ Workload decode_workload(const std::string& text, const std::string& file) {
 
 }  // namespace
 
+std::string path_from_here(const std::string& file) {
+    const fs::path path(file), here = path.lexically_proximate(fs::current_path());
+    return path.is_relative() || here.string().starts_with("..") ? file : here.string();
+}
+
 std::vector<std::string> split_list(const std::string& text, char separator) {
     std::vector<std::string> parts;
     std::stringstream in(text);
@@ -116,30 +114,33 @@ std::vector<std::string> split_list(const std::string& text, char separator) {
 }
 
 std::string project_root() {
-    if (const char* env = std::getenv("STEADY_ROOT")) return env;
+    if (const std::string set = setting("root"); !set.empty()) return set;
     if (const fs::path found = upwards(fs::current_path()); !found.empty()) return found.string();
     if (const fs::path found = upwards(self_exe_dir()); !found.empty()) return found.string();
-    return fs::current_path().string();
+    return shipped_dir().empty() ? fs::current_path().string() : data_dir();
 }
 
 std::string find_experiment(const std::string& asked) {
-    const fs::path folder = fs::path(project_root()) / "experiments";
-    for (const fs::path& base : {fs::path(), folder}) {
+    const std::vector<std::string> folders = experiment_folders();
+    std::vector<std::string> bases = folders;
+    bases.insert(bases.begin(), "");
+    for (const fs::path base : bases) {
         for (const char* ending : {"", ".json"}) {
             const fs::path path = base / (asked + ending);
-            if (fs::is_regular_file(path)) return from_here(path);
+            if (fs::is_regular_file(path)) return path_from_here(path);
         }
     }
     const std::string name = asked.ends_with(".json") ? asked : asked + ".json";
-    const std::vector<fs::path> all = experiment_files(folder);
     std::vector<std::string> names;
-    for (const fs::path& path : all) {
-        if (path.filename() == name) return from_here(path);
-        names.push_back(path.stem().string());
+    for (const std::string& folder : folders) {
+        for (const fs::path& path : experiment_files(folder)) {
+            if (path.filename() == name) return path_from_here(path);
+            names.push_back(path.stem().string());
+        }
     }
     std::string text =
         fmt::format("no experiment file \"{}\": neither that path nor {} under {} exists", asked,
-                    fs::path(name).filename().string(), folder.string());
+                    fs::path(name).filename().string(), fmt::join(folders, " or "));
     if (const auto near = nearest(fs::path(name).stem().string(), names)) {
         text += fmt::format("; did you mean \"{}\"?", *near);
     }
@@ -156,8 +157,29 @@ Spec load_spec(const std::string& asked) {
     throw Error(text);
 }
 
+std::vector<std::string> experiment_folders() {
+    std::vector<std::string> folders{project_root() + "/experiments"};
+    const std::string shipped = shipped_dir();
+    if (!shipped.empty()) folders.push_back(shipped + "/experiments");
+    return folders;
+}
+
 std::string experiment_file(const std::string& name) {
     return project_root() + "/experiments/" + name + ".json";
+}
+
+std::string own_experiment(const std::string& name) {
+    for (const std::string& folder : experiment_folders()) {
+        const std::string path = folder + "/" + name + ".json";
+        if (fs::is_regular_file(path)) return path;
+    }
+    return experiment_file(name);
+}
+
+void write_experiment(const std::string& path, const std::string& text) {
+    const fs::path folder = fs::path(path).parent_path();
+    if (!folder.empty()) make_directories(folder.string());
+    write_file_atomic(path, text);
 }
 
 Spec decode_spec(const nlohmann::json& document) {
@@ -170,15 +192,19 @@ Spec decode_spec(const nlohmann::json& document) {
 Workload load_workload(const std::string& asked) {
     const std::string name = asked.empty() ? "prose" : asked;
     check_name(name, "workload");
-    const std::string folder = project_root() + "/experiments/workloads";
-    const std::string base = folder + "/" + name;
-    if (fs::exists(base + ".txt")) return {.text = read_file(base + ".txt")};
-    if (!fs::exists(base + ".json")) {
-        throw Error(
-            fmt::format("subject.workload \"{}\": neither {}.json nor .txt exists; there are {}",
-                        name, base, fmt::join(workload_names(folder), ", ")));
+    std::set<std::string> there;
+    for (const std::string& folder : experiment_folders()) {
+        const std::string base = folder + "/workloads/" + name;
+        if (fs::exists(base + ".txt")) return {.text = read_file(base + ".txt")};
+        if (fs::exists(base + ".json")) {
+            return decode_workload(read_file(base + ".json"), base + ".json");
+        }
+        there.merge(workload_names(folder + "/workloads"));
     }
-    return decode_workload(read_file(base + ".json"), base + ".json");
+    throw Error(fmt::format(
+        "subject.workload \"{}\": neither {}/workloads/{}.json nor .txt exists; there "
+        "are {}",
+        name, fmt::join(experiment_folders(), "/workloads or "), name, fmt::join(there, ", ")));
 }
 
 std::string resolve_model(const std::string& name, const Arguments& arguments,

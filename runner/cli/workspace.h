@@ -15,12 +15,19 @@ namespace steady {
 // "a,,b" → a, b
 std::vector<std::string> split_list(const std::string& text, char separator = ',');
 
-// STEADY_ROOT, else the nearest folder above the working directory that holds experiments/ and
-// journal/, else the one above the executable, else the working directory.
+// Where experiments and entries are written: STEADY_ROOT, else the nearest folder above the working
+// directory that holds experiments/ and journal/, else the one above the executable; without a
+// project, data_dir() when installed, else the working directory.
 std::string project_root();
 
+// Where experiments and workloads are searched: the project's, then those of the installation.
+std::vector<std::string> experiment_folders();
+
+// Relative to the working directory when it lies below.
+std::string path_from_here(const std::string& file);
+
 // The experiment file that a command's word names: a path; else a name, with or without ".json", of
-// a file in experiments/ (where `steady init` writes) or in one of its folders. The path is
+// a file in one of experiment_folders() or below. The path is
 // relative to the working directory when it lies below. Throws Error (exit 2) with the nearest
 // name.
 std::string find_experiment(const std::string& asked);
@@ -29,8 +36,14 @@ std::string find_experiment(const std::string& asked);
 // line.
 Spec load_spec(const std::string& asked);
 
-// experiments/<name>.json under the project's root.
+// experiments/<name>.json under the project's root: where a new one is written.
 std::string experiment_file(const std::string& name);
+
+// A question that Steady itself asks, such as that of `demo`: <name>.json in experiment_folders().
+std::string own_experiment(const std::string& name);
+
+// Writes it, with the folder where that is missing.
+void write_experiment(const std::string& path, const std::string& text);
 
 // A spec that a command put together, named after its "id". Throws Error with its first mistake.
 Spec decode_spec(const nlohmann::json& document);
@@ -41,7 +54,7 @@ struct Workload {
     std::string text;
 };
 
-// experiments/workloads/<name>.json or .txt under the project's root; empty name: "prose".
+// workloads/<name>.json or .txt in one of experiment_folders(); empty name: "prose".
 Workload load_workload(const std::string& name);
 
 // A model's file under --models, STEADY_MODELS, <root>/models or <state>/models.

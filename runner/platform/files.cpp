@@ -20,6 +20,7 @@
 
 #include "kernels/base/error.h"
 #include "kernels/base/self_path.h"
+#include "runner/platform/settings.h"
 
 namespace steady {
 namespace {
@@ -83,7 +84,7 @@ void Fd::reset() {
 }
 
 std::string state_dir() {
-    if (const auto set = environment("STEADY_STATE_DIR"); !set.empty()) return set;
+    if (const auto set = setting("state_dir"); !set.empty()) return set;
     if (::geteuid() == 0) return "/var/lib/steady";
     if (const auto xdg = environment("XDG_STATE_HOME"); !xdg.empty()) return xdg + "/steady";
     if (const auto home = environment("HOME"); !home.empty()) return home + "/.local/state/steady";

@@ -20,6 +20,7 @@
 
 #include "kernels/base/error.h"
 #include "runner/base/sha256.h"
+#include "runner/platform/settings.h"
 #include "runner/spec/spec.h"
 
 namespace steady {
@@ -39,9 +40,7 @@ Fd open_lock(const std::string& path) {
 
 Fd open_first(const std::string& given) {
     std::vector<std::string> paths{"/run/lock/steady.host.lock", "/tmp/steady.host.lock"};
-    if (const char* set = std::getenv("STEADY_HOST_LOCK"); set != nullptr && *set != '\0') {
-        paths = {set};
-    }
+    if (const std::string set = setting("host_lock"); !set.empty()) paths = {set};
     if (!given.empty()) paths = {given};
     for (const auto& path : paths) {
         if (Fd fd = open_lock(path)) return fd;
@@ -93,9 +92,7 @@ void HostLock::set_holder(const std::string& worker) const {
 }
 
 std::string host_name() {
-    if (const char* set = std::getenv("STEADY_HOST_NAME"); set != nullptr && *set != '\0') {
-        return set;
-    }
+    if (const std::string set = setting("host_name"); !set.empty()) return set;
     std::string id = read_line_or_empty("/etc/machine-id");
     if (id.empty()) id = read_line_or_empty("/var/lib/dbus/machine-id");
     if (id.empty()) {  // containers often have none: remember one of our own

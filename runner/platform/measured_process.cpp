@@ -20,6 +20,7 @@
 #include "kernels/base/error.h"
 #include "runner/base/text.h"
 #include "runner/launch/report.h"
+#include "runner/platform/installation.h"
 
 namespace steady {
 namespace {
@@ -202,7 +203,7 @@ pid_t start(const MeasuredCommand& command, Watch& watch) {
 
 }  // namespace
 
-std::string launcher_path() { return self_exe_dir() + "/steady-launch"; }
+std::string launcher_path() { return part_path("steady-launch"); }
 
 MeasuredRun run_measured(const MeasuredCommand& command) {
     if (command.argv.empty() || command.argv[0].empty()) throw Error{"no command to run"};

@@ -271,7 +271,6 @@ void fields(Visit& visit, T& value) {
 namespace {
 
 const record_fields::Place kRecord{"record"};
-const char* const kFormat = "steady record v1";
 
 }  // namespace
 
@@ -296,16 +295,16 @@ void to_json(Json& out, const Record& value) {
     fields(writer, value);
     const std::string& text = value.spec_text.empty() ? value.spec.canonical : value.spec_text;
     writer.out["spec"] = text.empty() ? Json(nullptr) : Json::parse(text);
-    writer.out["format"] = kFormat;
+    writer.out["format"] = kRecordFormat;
     out = std::move(writer.out);
 }
 
 void from_json(const Json& in, Record& value) {
     const bool ours = in.is_object() && in.contains("spec") && in.contains("format") &&
-                      in.at("format") == kFormat;
+                      in.at("format") == kRecordFormat;
     if (!ours) {
-        throw Error{
-            fmt::format("record: no \"format\": \"{}\" with a spec; export it again", kFormat)};
+        throw Error{fmt::format("record: no \"format\": \"{}\" with a spec; export it again",
+                                kRecordFormat)};
     }
     record_fields::Reader reader{in, kRecord, {"spec", "format"}};
     fields(reader, value);

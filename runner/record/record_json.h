@@ -11,6 +11,8 @@
 
 namespace steady {
 
+constexpr const char* kRecordFormat = "steady record v1";
+
 // Found by nlohmann-json: `nlohmann::json(pair)`, `json.get<Pair>()`.
 void to_json(nlohmann::json& out, const Pair& value);
 void from_json(const nlohmann::json& in, Pair& value);

@@ -55,6 +55,8 @@ std::string allowed_by(const SpecRule& rule);
 void check_rule(const SpecRule& rule, const JsonValue& value, const std::string& pointer,
                 std::vector<JsonProblem>& problems);
 
+constexpr const char* kExperimentFormat = "experiment v1";
+
 // experiments/schema/experiment.v1.schema.json, draft-07, byte for byte.
 std::string schema_text();
 

@@ -20,7 +20,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char* kFormat = "steady archive v1";
 constexpr std::size_t kMostBytes = std::size_t{256} << 20U;    // of the file
 constexpr std::size_t kMostSamples = std::size_t{512} << 20U;  // uncompressed, per experiment
 constexpr int kDeepest = 12;

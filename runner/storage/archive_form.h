@@ -8,6 +8,8 @@
 
 namespace steady::archive {
 
+constexpr const char* kFormat = "steady archive v1";
+
 struct Experiment {
     std::string id;
     nlohmann::json content;  // see archive.cpp

@@ -95,13 +95,15 @@ Installation choose(const std::string& base) {
 
 std::string socket_dir(const std::string& name, const std::optional<Identity>& run_as) {
     std::vector<std::string> roots;
-    if (run_as) roots.emplace_back("/run/steady");  // only root can create entries of /run
+    // Only root can create it; the services' user owns it (runner/package/units/tmpfiles.conf), and
+    // its units have each a /tmp of their own.
+    if (run_as || ::access("/run/steady", W_OK | X_OK) == 0) roots.emplace_back("/run/steady");
     const uid_t uid = run_as ? run_as->uid : ::geteuid();
     const std::string own = fmt::format("/run/user/{}", uid);
     if (!run_as && ::access(own.c_str(), W_OK | X_OK) == 0) roots.push_back(own);
     roots.push_back(fmt::format("/tmp/steady-{}", uid));
     for (const auto& root : roots) {
-        if (root == "/run/steady" && ::access("/run", W_OK | X_OK) != 0) continue;
+        if (run_as && root == "/run/steady" && ::access("/run", W_OK | X_OK) != 0) continue;
         std::string path = root + "/" + name;
         if (path.size() <= kLongestSocketDir) return path;
     }

@@ -11,6 +11,7 @@
 #include "runner/base/sha256.h"
 #include "runner/platform/embedded.h"
 #include "runner/platform/files.h"
+#include "runner/platform/settings.h"
 #include "runner/spec/spec.h"
 #include "runner/storage/private_cluster.h"
 
@@ -113,6 +114,11 @@ std::vector<std::string> pending_migrations(const std::string& url) {
     return names;
 }
 
+std::string schema_version() {
+    const std::string name(storage_migrations().back().name);
+    return name.substr(0, name.rfind('.'));
+}
+
 void refuse_newer_schema(Connection& connection) {
     connection.transact(
         [](pqxx::transaction_base& transaction) { missing_files(applied_files(transaction)); });
@@ -120,9 +126,7 @@ void refuse_newer_schema(Connection& connection) {
 
 ChosenDatabase choose_database(const std::string& given, bool keep_running) {
     if (!given.empty()) return {given, false};
-    if (const char* set = std::getenv("STEADY_DATABASE_URL"); set != nullptr && *set != '\0') {
-        return {set, false};
-    }
+    if (const std::string set = setting("database_url"); !set.empty()) return {set, false};
     return {private_cluster_url({.base_dir = {}, .idle_stop_s = keep_running ? 0 : 300}), true};
 }
 

@@ -17,6 +17,9 @@ std::vector<std::string> migrate(const std::string& url);
 // The files that migrate() would apply. Throws like it.
 std::vector<std::string> pending_migrations(const std::string& url);
 
+// The newest migration of this binary: "0100_search".
+std::string schema_version();
+
 // Throws Error when the database has migrations that this binary does not know: somebody brought it
 // up to date for a newer one, and its functions may mean something else now.
 void refuse_newer_schema(Connection& connection);

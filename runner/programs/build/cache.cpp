@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "kernels/base/error.h"
+#include "runner/platform/settings.h"
 
 namespace steady {
 namespace {
@@ -114,18 +115,19 @@ std::uint64_t BuildCache::bytes() const {
 }
 
 std::string build_cache_folder() {
-    const char* set = std::getenv("STEADY_BUILDS");
-    return set != nullptr && *set != '\0' ? set : state_dir() + "/builds";
+    const std::string set = setting("builds");
+    return set.empty() ? state_dir() + "/builds" : set;
 }
 
 std::uint64_t build_cache_limit() {
-    const char* set = std::getenv("STEADY_BUILDS_GB");
-    if (set == nullptr || *set == '\0') return std::uint64_t{20} << 30U;
+    const auto set = find_setting("builds_gb");
+    if (!set) return std::uint64_t{20} << 30U;
     char* end = nullptr;
-    const double gigabytes = std::strtod(set, &end);
+    const double gigabytes = std::strtod(set->text.c_str(), &end);
     if (*end != '\0' || !(gigabytes > 0) || gigabytes > 1e6) {
-        throw Error(fmt::format(
-            "STEADY_BUILDS_GB: found \"{}\", allowed a number of gigabytes above 0", set));
+        throw Error(
+            fmt::format("builds_gb ({}): found \"{}\", allowed a number of gigabytes above 0",
+                        set->origin, set->text));
     }
     return static_cast<std::uint64_t>(gigabytes * double(1U << 30U));
 }

@@ -11,6 +11,7 @@
 #include "runner/base/json_reader.h"
 #include "runner/base/text.h"
 #include "runner/platform/files.h"
+#include "runner/platform/settings.h"
 #include "runner/spec/spec_command.h"
 
 namespace steady {
@@ -51,8 +52,8 @@ void check_places(const RegisteredProgram& program, const std::string& file) {
 }  // namespace
 
 std::string programs_folder() {
-    const char* set = std::getenv("STEADY_PROGRAMS");
-    return set != nullptr && *set != '\0' ? set : state_dir() + "/programs";
+    const std::string set = setting("programs");
+    return set.empty() ? state_dir() + "/programs" : set;
 }
 
 std::vector<RegisteredProgram> load_programs(const std::string& folder) {
