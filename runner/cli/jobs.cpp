@@ -191,7 +191,7 @@ JobResult run_job(Job& job, const Arguments& arguments,
 }
 
 Record run_here(const Spec& spec, const Arguments& arguments,
-                std::shared_ptr<PreparedWeights> weights) {
+                std::shared_ptr<PreparedWeights> weights, const SweepReport* sweep) {
     refuse_sweep(spec);
     const std::string url = database_url(arguments.get("db"));
     if (!weights) weights = std::make_shared<PreparedWeights>();
@@ -215,8 +215,14 @@ Record run_here(const Spec& spec, const Arguments& arguments,
         options.message = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
     }
     Worker worker(options);
-    const Worked worked = worker.work_one(
-        [&](Job& claimed) { return run_job(claimed, arguments, weights); }, submitted.job);
+    const auto work = [&](Job& claimed) {
+        if (sweep != nullptr) {
+            const std::string body = nlohmann::json(*sweep).dump();
+            claimed.store->put_evidence(claimed.lease, "sweep", body);
+        }
+        return run_job(claimed, arguments, weights);
+    };
+    const Worked worked = worker.work_one(work, submitted.job);
     Record record = store.load_record(submitted.id);
     if (worked.end == WorkEnd::decided) {
         try {

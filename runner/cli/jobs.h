@@ -24,9 +24,11 @@ JobResult run_job(Job& job, const Arguments& arguments,
 
 // Submits and works the job here and now; an unfinished one goes on, a finished one is run afresh.
 // Writes the journal entry unless --no-journal. Who runs several passes the weights from one to the
-// next. Throws Error when the job could not be finished.
+// next; a sweep's confirmation keeps what was tried before it. Throws Error when the job could not
+// be finished.
 Record run_here(const Spec& spec, const Arguments& arguments,
-                std::shared_ptr<PreparedWeights> weights = nullptr);
+                std::shared_ptr<PreparedWeights> weights = nullptr,
+                const SweepReport* sweep = nullptr);
 
 // "  Δ +1.20 % [+0.40, +2.10]" for a line of progress; empty while nothing can be said.
 std::string effect_so_far(const std::optional<double>& effect, const Interval& interval);

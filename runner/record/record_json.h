@@ -22,6 +22,8 @@ void to_json(nlohmann::json& out, const Analysis& value);
 void from_json(const nlohmann::json& in, Analysis& value);
 void to_json(nlohmann::json& out, const Prior& value);
 void from_json(const nlohmann::json& in, Prior& value);
+void to_json(nlohmann::json& out, const SweepReport& value);
+void from_json(const nlohmann::json& in, SweepReport& value);
 void to_json(nlohmann::json& out, const Evidence& value);
 void from_json(const nlohmann::json& in, Evidence& value);
 void to_json(nlohmann::json& out, const Attempt& value);

@@ -94,6 +94,7 @@ Json show_json(const Record& record) {
         {"earlier", record.earlier},
         {"journal", record.journal_path.empty() ? Json(nullptr) : Json(record.journal_path)},
         {"repeat", "steady rerun " + record.id}};
+    if (record.evidence.sweep) out["sweep"] = encode(*record.evidence.sweep);
     if (record.analysis) {
         add_analysis(out, record.spec, *record.analysis);
         return out;

@@ -1,5 +1,5 @@
 // Rules that join fields of one file, outside the gates: program and arms, the declared difference,
-// evidence, matrix, prediction, schedule, sweep. Each names the field that has to change.
+// evidence, matrix, prediction, schedule. Each names the field that has to change.
 #include "runner/spec/spec_joint.h"
 
 #include <fmt/format.h>
@@ -279,20 +279,6 @@ void check_schedule(JointCheck& check) {
     if (schedule.aa_pairs == 0) {
         check.warnings.emplace_back(
             "aa_pairs is 0: the A/A band comes from this machine's history alone");
-    }
-}
-
-void check_sweep(JointCheck& check) {
-    if (check.root.find("sweep") == nullptr || check.sound("/sweep") == nullptr) {
-        return;
-    }
-    if (check.outside) {
-        check.report("/sweep", "a sweep of an outside program", "a sweep of steady-engine's arms",
-                     "");
-    }
-    if (check.spec.sweep->axes.empty()) {
-        check.report("/sweep/axes", "an empty object",
-                     "at least one path, e.g. kernels.q4_0_matvec", "");
     }
 }
 

@@ -239,10 +239,15 @@ SpecRule schedule() {
 SpecRule whole_file() {
     const SpecRule sweep = object({
         {"axes", kRequired,
-         map("^(kernels|steps|engine_flags)\\.[a-z0-9_]+$|^threads$", "a dotted path in an arm",
+         map("^(kernels|steps|engine_flags)\\.[a-z0-9_]+$|^threads$|^args\\.[a-z][a-z0-9_]{0,31}$|"
+             "^env\\.[A-Z_][A-Z0-9_]*$",
+             "a dotted path in arm B: kernels.<op>, steps.<step>, engine_flags.<flag>, threads; of "
+             "an outside program args.<name>, env.<NAME>",
              list(scalar(), 2, 32), 8),
-         "Path in arm B to the values that are tried."},
-        {"screen_pairs", kOptional, integer(2, 100), "Pairs per value when screening; absent: 8."},
+         "Path in arm B to the values that are tried; args.level fills {level} in B's run, args and "
+         "proofs."},
+        {"screen_pairs", kOptional, integer(2, 100),
+         "Pairs per setting when screening, of which at most 10 are measured; absent: 8."},
         {"then", kOptional, words({"confirm-top-1"}),
          "The best of the screen is confirmed on new pairs."},
     });

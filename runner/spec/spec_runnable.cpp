@@ -49,10 +49,6 @@ std::vector<SpecError> not_runnable(const Spec& spec, RunPlace place) {
         refuse("/arms/B0", "a layout control", "the arms A and B",
                "compare A with B0, then B0 with B, in files of their own");
     }
-    if (spec.sweep) {
-        refuse("/sweep", "a sweep of an outside program", "a sweep of steady-engine's arms",
-               "write one file per value");
-    }
     if (place == RunPlace::queue) refuse_for_workers(spec, refuse);
     return out;
 }
