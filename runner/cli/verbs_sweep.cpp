@@ -43,16 +43,6 @@ SweepPoint screen(const Spec& spec, const SweepChoice& choice, std::size_t numbe
     return point;
 }
 
-// What would stop a setting in the middle of the sweep is found before the first is measured.
-void check_programs(const Spec& spec, const Arguments& arguments) {
-    std::size_t number = 0;
-    for (const SweepChoice& choice : sweep_choices(*spec.sweep)) {
-        ++number;
-        if (is_baseline(spec, choice)) continue;
-        check_program(sound(screening_spec(spec, choice, number), spec), arguments, nullptr);
-    }
-}
-
 SweepReport screen_all(const Spec& spec, const Arguments& arguments,
                        const std::shared_ptr<PreparedWeights>& weights) {
     SweepReport report;
@@ -60,8 +50,7 @@ SweepReport screen_all(const Spec& spec, const Arguments& arguments,
     report.metric = deciding_gate(spec)->metric;
     std::optional<double> best;
     for (const SweepChoice& choice : sweep_choices(*spec.sweep)) {
-        report.points.push_back(
-            screen(spec, choice, report.points.size() + 1, arguments, weights));
+        report.points.push_back(screen(spec, choice, report.points.size() + 1, arguments, weights));
         const SweepPoint& point = report.points.back();
         if (point.verdict != "inconclusive" || !point.effect) continue;  // wrong, invalid, A itself
         if (best && *point.effect <= *best) continue;
@@ -75,11 +64,10 @@ std::string screened_text(const SweepReport& report) {
     std::string text = fmt::format("tried {} settings with a few pairs each (they decide nothing)",
                                    report.points.size());
     for (const SweepPoint& point : report.points) {
-        const std::string outcome = point.id.empty()                 ? "equals A"
-                                    : point.verdict == "inconclusive" ? point.id
-                                                                      : point.verdict + " " +
-                                                                            point.reason + " " +
-                                                                            point.id;
+        const std::string outcome = point.id.empty() ? "equals A"
+                                    : point.verdict == "inconclusive"
+                                        ? point.id
+                                        : point.verdict + " " + point.reason + " " + point.id;
         text += fmt::format("\n{} {:<40} {:>10} {:>3} pairs  {}",
                             report.chosen == point.values ? "→" : " ", choice_text(point.values),
                             point.effect ? fmt::format("{:+.2f} %", 100 * *point.effect) : "–",
@@ -98,12 +86,12 @@ int verb_sweep(const Arguments& arguments) {
             "{{\"axes\": {{\"{1}\": [two or more values]}}}}, or `steady run {0}`",
             arguments.words[0], is_outside(spec) ? "args.<name>" : "kernels.<op>"));
     }
-    if (is_outside(spec)) check_programs(spec, arguments);
+    if (is_outside(spec)) check_settings(spec, arguments);
     Arguments quiet = arguments;
     quiet.options["no-journal"] = "1";
     const auto weights = std::make_shared<PreparedWeights>();
     const SweepReport report = screen_all(spec, quiet, weights);
-    json out = report;
+    json out = sweep_json(report);
     out["screened"] = out["points"];
     out.erase("points");
     if (!report.chosen) {
@@ -111,8 +99,8 @@ int verb_sweep(const Arguments& arguments) {
               screened_text(report) + "\nno setting ran with right output: nothing to confirm");
         return exit_code(Verdict::inconclusive);
     }
-    const Record confirmed = run_here(sound(confirmation_spec(spec, *report.chosen), spec),
-                                      arguments, weights, &report);
+    const Record confirmed =
+        run_here(sound(confirmation_spec(spec, *report.chosen), spec), arguments, weights, &report);
     out["confirmation"] = show_json(confirmed);
     print(arguments, out,
           fmt::format("{}\n\nconfirmed on new pairs:\n{}", screened_text(report),

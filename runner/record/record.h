@@ -41,7 +41,7 @@ struct SweepPoint {
 struct SweepReport {
     std::string sweep;  // id of the file that asked
     std::string metric;
-    std::vector<SweepPoint> points;                    // in the order in which they were measured
+    std::vector<SweepPoint> points;  // in the order in which they were measured
     std::optional<std::map<std::string, std::string>> chosen;  // the best; absent: none was usable
 };
 

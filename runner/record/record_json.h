@@ -42,6 +42,9 @@ Record record_from_text(const std::string& text);
 // from. Before a verdict, verdict and effect are null and the gates' outcome is "pending".
 nlohmann::json show_json(const Record& record);
 
+// What a sweep tried, as people's programs read it: intervals as [low, high].
+nlohmann::json sweep_json(const SweepReport& report);
+
 // "[low, high]" with null for what is unbounded.
 nlohmann::json interval_json(const Interval& interval);
 

@@ -15,7 +15,6 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr std::string_view kPlace = "args.";
 constexpr int kMostThreads = 1024;
 
 bool holds(const Words& words, const std::string& place) {
@@ -26,7 +25,7 @@ bool holds(const Words& words, const std::string& place) {
 
 // args.<name> fills {name} in B's words, and nothing else may be meant by it.
 void check_place(JointCheck& check, const std::string& axis, const std::string& at) {
-    const std::string place = axis.substr(kPlace.size());
+    const std::string place = axis.substr(kSweptPlace.size());
     if (place == "src" || place == "model" || check.spec.matrix.contains(place)) {
         check.report(at, "\"" + axis + "\"", "a name that {" + place + "} does not have already",
                      "");
@@ -62,7 +61,7 @@ void check_values(JointCheck& check, const std::string& axis, const Words& value
 void check_axis(JointCheck& check, const std::string& axis, const Words& values) {
     const std::string at = pointer_join("/sweep/axes", axis);
     const bool environment = axis.starts_with("env.");
-    const bool of_commands = environment || axis.starts_with(kPlace);
+    const bool of_commands = environment || axis.starts_with(kSweptPlace);
     if (of_commands != check.outside) {
         check.report(at, "\"" + axis + "\"",
                      check.outside ? "args.<name> or env.<NAME> for an outside program"
@@ -116,12 +115,11 @@ void check_sweep(JointCheck& check) {
         check.report("/id", fmt::format("{} characters", check.spec.id.size()),
                      fmt::format("at most {} with a sweep, which adds to it", kLongestSweepId), "");
     }
-    constexpr int kMostShown = 10;  // plan.cpp: what decides nothing is measured at most ten times
-    if (sweep.screen_pairs > kMostShown) {
+    if (sweep.screen_pairs > kMostScreened) {
         check.warnings.push_back(fmt::format(
             "screen_pairs is {}: at most {} pairs of each setting are measured, because they "
             "decide nothing",
-            sweep.screen_pairs, kMostShown));
+            sweep.screen_pairs, kMostScreened));
     }
 }
 

@@ -15,8 +15,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::string_view kPlace = "args.";
-
 // {name} becomes the value wherever B's command or proofs hold it.
 void fill_place(Json& file, const std::string& name, const std::string& value) {
     const std::map<std::string, std::string> values = {{name, value}};
@@ -33,8 +31,8 @@ void fill_place(Json& file, const std::string& name, const std::string& value) {
 
 void set(Json& file, const std::string& path, const std::string& value) {
     const std::size_t dot = path.find('.');
-    if (path.starts_with(kPlace)) {
-        fill_place(file, path.substr(kPlace.size()), value);
+    if (path.starts_with(kSweptPlace)) {
+        fill_place(file, path.substr(kSweptPlace.size()), value);
     } else if (dot == std::string::npos) {
         file["arms"]["B"][path] = Json::parse(value);  // threads
     } else {

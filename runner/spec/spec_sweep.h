@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runner/spec/spec.h"
@@ -15,7 +16,9 @@ namespace steady {
 // programs.
 using SweepChoice = std::map<std::string, std::string>;
 
+inline constexpr std::string_view kSweptPlace = "args.";  // an axis that fills a place in B's words
 constexpr std::size_t kMostSweepChoices = 64;
+constexpr int kMostScreened = 10;  // pairs: plan.cpp measures what decides nothing no more often
 // Room for what is added to the name of a sweep: "-screen-64".
 constexpr std::size_t kLongestSweepId = 54;
 
