@@ -17,8 +17,6 @@
 namespace steady {
 namespace {
 
-using nlohmann::json;
-
 Spec sound(SpecResult result, const Spec& sweep) {
     if (!result.spec) throw Error(describe(result.errors.at(0), sweep.id));
     return std::move(*result.spec);
@@ -91,7 +89,7 @@ int verb_sweep(const Arguments& arguments) {
     quiet.options["no-journal"] = "1";
     const auto weights = std::make_shared<PreparedWeights>();
     const SweepReport report = screen_all(spec, quiet, weights);
-    json out = sweep_json(report);
+    nlohmann::json out = sweep_json(report);
     out["screened"] = out["points"];
     out.erase("points");
     if (!report.chosen) {
