@@ -111,6 +111,7 @@ TEST_F(OutsideSweep, WhereNoSettingRunsNothingIsConfirmed) {
 TEST_F(OutsideSweep, WhatCannotRunIsRefusedBeforeAnythingIsMeasured) {
     json missing = sweep_of({300, 200});
     missing["arms"]["B"]["run"] = {"./tool-{steps}"};
+    missing["expect_diff"] = {"args", "run"};
     json level = sweep_of({300, 200});
     level["sweep"]["axes"] = {{"level", {1, 2}}};
     json typo = sweep_of({300, 200});
@@ -122,8 +123,8 @@ TEST_F(OutsideSweep, WhatCannotRunIsRefusedBeforeAnythingIsMeasured) {
     words["expect_diff"].push_back("threads");
     int n = 0;
     for (const auto& [spec, hint] :
-         {std::pair(missing, "./tool-200"), std::pair(level, "args.<name>, env.<NAME>"),
-          std::pair(typo, "args.steps"), std::pair(kernels, "args.<name> or env.<NAME>"),
+         {std::pair(missing, "./tool-300"), std::pair(level, "args.<name>, env.<NAME>"),
+          std::pair(typo, "did you mean {stepz}?"), std::pair(kernels, "args.<name> or env.<NAME>"),
           std::pair(words, "a whole number from 1 to 1024")}) {
         const CliResult done =
             cli.run({"sweep", cli.experiment("bad-" + std::to_string(++n), spec)});
