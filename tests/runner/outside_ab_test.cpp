@@ -11,23 +11,13 @@
 #include "runner/platform/files.h"
 #include "tests/support/burn_program.h"
 #include "tests/support/counted_program.h"
+#include "tests/support/process_alive.h"
 #include "tests/support/steady_cli.h"
 
 namespace steady {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Processes whose program lies below this folder.
-int running_below(const fs::path& folder) {
-    int n = 0;
-    for (const auto& entry : fs::directory_iterator("/proc")) {
-        std::error_code error;
-        const fs::path program = fs::read_symlink(entry.path() / "exe", error);
-        if (!error && program.string().starts_with(folder.string() + "/")) ++n;
-    }
-    return n;
-}
 
 class Outside : public ::testing::Test {
 protected:

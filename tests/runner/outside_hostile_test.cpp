@@ -16,6 +16,7 @@
 #include "runner/platform/files.h"
 #include "runner/programs/confine/confine.h"
 #include "tests/support/git_fixture.h"
+#include "tests/support/process_alive.h"
 #include "tests/support/steady_cli.h"
 
 namespace steady {
@@ -33,17 +34,6 @@ int running_with(const std::string& word) {
         std::ifstream in(entry.path() / "cmdline", std::ios::binary);
         const std::string words((std::istreambuf_iterator<char>(in)), {});
         n += words.find(word) != words.npos;
-    }
-    return n;
-}
-
-// Processes whose program lies below this folder.
-int running_below(const fs::path& folder) {
-    int n = 0;
-    for (const auto& entry : fs::directory_iterator("/proc")) {
-        std::error_code error;
-        const fs::path program = fs::read_symlink(entry.path() / "exe", error);
-        n += !error && program.string().starts_with(folder.string() + "/");
     }
     return n;
 }
