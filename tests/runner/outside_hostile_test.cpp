@@ -131,9 +131,9 @@ protected:
             {"name", "hostile"},
             {"repository", repository.path()},
             {"refs", {"main"}},
-            {"run",
-             {{"/bin/sh", "all-stop.sh"}, {"/bin/sh", "attempts.sh"}, {"./hostile", "bomb"}}},
-            {"readable", {open_folder()}},
+            {"run", Json::array({Words{"/bin/sh", "all-stop.sh"}, Words{"/bin/sh", "attempts.sh"},
+                                 Words{"./hostile", "bomb"}})},
+            {"readable", Words{open_folder()}},
             {"limits", {{"processes", 40}}}};
         std::ofstream(repository.beside("hostile.json")) << file.dump();
         const CliResult added = cli.run({"program", "add", repository.beside("hostile.json")});
