@@ -143,9 +143,11 @@ protected:
     Json through_worker(const std::string& id, const Json& spec) const {
         const CliResult queued = cli.run({"submit", cli.experiment(id, spec), "--json"});
         EXPECT_EQ(queued.code, 0) << queued.err;
-        const CliResult worked = cli.run({"worker", "--once"});
-        EXPECT_EQ(worked.code, 0) << worked.err;
-        return cli.run({"show", queued.json().value("id", ""), "--json"}).json();
+        const std::string job = queued.json().value("id", "");
+        const CliResult worked = cli.work(job);
+        const Json shown = cli.run({"show", job, "--json"}).json();
+        EXPECT_EQ(shown.value("state", ""), "done") << worked.err;
+        return shown;
     }
 
     SteadyCli cli;
