@@ -49,6 +49,7 @@ protected:
         ASSERT_EQ(::chmod(setuid_file().c_str(), 04755), 0);
         fs::create_directories(cli.state() / "builds/trees/other");
         std::ofstream(cli.state() / "builds/trees/other/secret") << "secret";
+        std::ofstream(cli.state() / "secret") << "secret";
         listen();
         fs::create_directories(cli.state() / "sources");
         fs::create_directory_symlink(repository.path(), cli.state() / "sources/hostile");
@@ -83,7 +84,7 @@ protected:
     void write_attempts() {
         const std::vector<std::pair<std::string, std::string>> attempts = {
             {"database", "unix " + database_socket()},
-            {"state", "read " + cli.state().string()},
+            {"state", "read " + (cli.state() / "secret").string()},
             {"cache", "read " + (cli.state() / "builds/trees/other/secret").string()},
             {"network", "tcp " + port},
             {"setuid", "become " + setuid_file()},
