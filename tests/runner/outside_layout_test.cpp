@@ -53,6 +53,7 @@ TEST_F(OutsideLayout, IsMeasuredAndShown) {
     const json shown = done.json();
     EXPECT_NEAR(shown.at("effect").get<double>(), 1.0, 1e-9) << "B against A, not against B0";
     EXPECT_EQ(control_of(shown).at("status"), "ok") << control_of(shown);
+    EXPECT_THAT(control_of(shown).at("detail"), HasSubstr("B0 against A: +0.00 %"));
     EXPECT_THAT(control_of(shown).at("detail"), HasSubstr("over 10 pairs"));
     const std::string entry = entry_of(shown);
     EXPECT_THAT(entry, HasSubstr("## Layout control"));
@@ -96,7 +97,7 @@ TEST_F(OutsideLayout, WorksInLockstep) {
         {"mode", "lockstep"}, {"pairs", {{"max", 20}}}, {"aa_pairs", 2}, {"inner", 4}};
     const CliResult done = cli.run({"run", cli.experiment("turns", spec), "--json"});
     ASSERT_EQ(done.code, 0) << done.out << done.err;
-    EXPECT_EQ(control_of(done.json()).at("status"), "ok") << control_of(done.json());
+    EXPECT_THAT(control_of(done.json()).at("detail"), HasSubstr("B0 against A: +0.00 %"));
 }
 
 // The usual form: the candidate's build with its feature switched off, and a build that fails.
@@ -130,7 +131,7 @@ TEST_F(OutsideLayout, IsBuiltFromItsRevision) {
     spec["gates"][0]["need"] = {{"exit", 0}};
     const CliResult done = cli.run({"run", cli.experiment("built", spec), "--json"});
     ASSERT_EQ(done.code, 0) << done.out << done.err;
-    EXPECT_EQ(control_of(done.json()).at("status"), "ok") << control_of(done.json());
+    EXPECT_THAT(control_of(done.json()).at("detail"), HasSubstr("B0 against A: +0.00 %"));
     EXPECT_THAT(entry_of(done.json()), HasSubstr("| B0: commit | `" + after));
 
     spec["arms"]["B0"]["rev"] = broken;
