@@ -7,6 +7,7 @@
 #include "runner/entry/report.h"
 #include "runner/judge/op_times.h"
 #include "runner/judge/outcome_text.h"
+#include "runner/record/record_json.h"
 
 namespace steady::web {
 namespace {
@@ -105,6 +106,16 @@ json correctness_json(const Evidence& evidence) {
                                  {"detail", proof.detail}});
     }
     return out;
+}
+
+// The layout control against the baseline, once there is a verdict.
+json layout_json(const Record& record) {
+    if (!record.analysis || !has_layout_control(record.spec)) return json();
+    const LayoutEffect control = layout_effect(record.spec, record.pairs, record.analysis->sigma0);
+    return {{"metric", record.analysis->metric},
+            {"effect", optional_json(control.effect)},
+            {"interval", bounds_json(control.interval)},
+            {"pairs", control.pairs}};
 }
 
 // What each arm was built from and loads, for programs that are no part of this project.
@@ -325,6 +336,8 @@ json experiment_json(const Record& record) {
                 {"correctness", correctness_json(record.evidence)},
                 {"program", program_json(record.evidence)},
                 {"profile", profile_json(record.evidence)},
+                {"sweep", record.evidence.sweep ? sweep_json(*record.evidence.sweep) : json()},
+                {"layout", layout_json(record)},
                 {"attempts", attempts_json(record.attempts)},
                 {"environment", environment_json(record.attempts)},
                 {"earlier", record.earlier},

@@ -64,6 +64,11 @@ struct Writer {
     void operator()(const char* key, const T& value) {
         out[key] = encode(value);
     }
+    // A key that documents of before do not have: absent instead of null.
+    template <class T>
+    void maybe(const char* key, const std::optional<T>& value) {
+        if (value) out[key] = encode(*value);
+    }
 };
 
 // Where a value stands, for messages.
@@ -88,6 +93,11 @@ struct Reader {
         }
         known.insert(key);
         decode(in.at(key), place.below(key), value);
+    }
+    template <class T>
+    void maybe(const char* key, std::optional<T>& value) {
+        value.reset();
+        if (in.is_object() && in.contains(key)) (*this)(key, value.emplace());
     }
     void finish() const {
         for (const auto& [key, value] : in.items()) {

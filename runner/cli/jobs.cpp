@@ -28,13 +28,22 @@ std::string effect_so_far(const std::optional<double>& effect, const Interval& i
 
 namespace {
 
+int planned_pairs(const Spec& spec, const Pair& pair) {
+    const std::vector<Measurement> all = plan_measurements(spec);
+    const Measurement* one = measurement_of(all, pair.gate);
+    return pair.kind == PairKind::aa        ? one->aa_pairs
+           : pair.kind == PairKind::control ? one->control_pairs
+                                            : one->pairs_max;
+}
+
 // One line per pair, or one line redrawn on a terminal. Printed between timed regions.
 void report_progress(const Spec& spec, const Analysis& analysis, const Pair& pair) {
     const auto gate = static_cast<std::size_t>(pair.gate);
-    std::string line =
-        fmt::format("{} {} pair {}/≤{}", spec.gates[gate].id,
-                    pair.kind == PairKind::aa ? "A/A" : "A/B", pair.number + 1,
-                    pair.kind == PairKind::aa ? spec.schedule.aa_pairs : spec.schedule.pairs_max);
+    std::string line = fmt::format("{} {} pair {}/≤{}", spec.gates[gate].id,
+                                   pair.kind == PairKind::aa        ? "A/A"
+                                   : pair.kind == PairKind::control ? "A/B0"
+                                                                    : "A/B",
+                                   pair.number + 1, planned_pairs(spec, pair));
     if (pair.kind == PairKind::measure) line += effect_so_far(analysis.effect, analysis.interval);
     if (!pair.discarded.empty()) line += "  discarded: " + pair.discarded;
     if (::isatty(2) != 0) {
@@ -215,7 +224,7 @@ std::optional<Record> decided_here(const Spec& spec, const Arguments& arguments)
 }
 
 Record run_here(const Spec& spec, const Arguments& arguments,
-                std::shared_ptr<PreparedWeights> weights) {
+                std::shared_ptr<PreparedWeights> weights, const SweepReport* sweep) {
     refuse_sweep(spec);
     const std::string url = database_url(arguments.get("db"));
     if (!weights) weights = std::make_shared<PreparedWeights>();
@@ -239,8 +248,14 @@ Record run_here(const Spec& spec, const Arguments& arguments,
         options.message = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
     }
     Worker worker(options);
-    const Worked worked = worker.work_one(
-        [&](Job& claimed) { return run_job(claimed, arguments, weights); }, submitted.job);
+    const auto work = [&](Job& claimed) {
+        if (sweep != nullptr) {
+            const std::string body = nlohmann::json(*sweep).dump();
+            claimed.store->put_evidence(claimed.lease, "sweep", body);
+        }
+        return run_job(claimed, arguments, weights);
+    };
+    const Worked worked = worker.work_one(work, submitted.job);
     Record record = store.load_record(submitted.id);
     if (worked.end == WorkEnd::decided) {
         try {

@@ -24,9 +24,11 @@ JobResult run_job(Job& job, const Arguments& arguments,
 
 // Submits and works the job here and now; an unfinished one goes on, a finished one is run afresh.
 // Writes the journal entry unless --no-journal. Who runs several passes the weights from one to the
-// next. Throws Error when the job could not be finished.
+// next; a sweep's confirmation keeps what was tried before it. Throws Error when the job could not
+// be finished.
 Record run_here(const Spec& spec, const Arguments& arguments,
-                std::shared_ptr<PreparedWeights> weights = nullptr);
+                std::shared_ptr<PreparedWeights> weights = nullptr,
+                const SweepReport* sweep = nullptr);
 
 // What this host decided about the very same file with the programs and the model that it would run
 // now; nothing when it has yet to measure.

@@ -17,6 +17,7 @@
 #include "runner/programs/steady_engine/engine_executor.h"
 #include "runner/queue/submit.h"
 #include "runner/spec/spec_runnable.h"
+#include "runner/spec/spec_sweep.h"
 
 namespace steady {
 namespace {
@@ -143,6 +144,14 @@ std::map<std::string, std::string> check_program(const Spec& spec, const Argumen
     if (is_outside(spec)) return check_command_arms(command_setup(spec, arguments, use));
     EngineExecutor(engine_setup(spec, arguments, use)).open();
     return {};
+}
+
+void check_settings(const Spec& sweep, const Arguments& arguments) {
+    for (const SweepChoice& choice : sweep_choices(*sweep.sweep)) {
+        if (is_baseline(sweep, choice)) continue;
+        const SpecResult one = confirmation_spec(sweep, choice);  // sound: parse_spec looked at it
+        check_program(*one.spec, arguments, nullptr);
+    }
 }
 
 std::vector<std::string> program_tags(const Arguments& arguments) {

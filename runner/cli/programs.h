@@ -40,6 +40,10 @@ ReadyProgram ready_program(const Spec& spec, const Arguments& arguments, const P
 std::map<std::string, std::string> check_program(const Spec& spec, const Arguments& arguments,
                                                  const std::shared_ptr<PreparedWeights>& weights);
 
+// check_program for each setting of a sweep: what would stop one in the middle is found before the
+// first is measured.
+void check_settings(const Spec& sweep, const Arguments& arguments);
+
 // The tags by which a worker with these options takes programs of others: one for each that its
 // owner registered, and one for any command. Throws Error when there are some and nothing can be
 // confined here.

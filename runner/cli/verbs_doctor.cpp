@@ -1,7 +1,6 @@
 // What makes this machine noisy: its settings, its load, its GPUs and its database.
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "kernels/base/error.h"
@@ -11,6 +10,7 @@
 #include "runner/platform/files.h"
 #include "runner/platform/gpu_facts.h"
 #include "runner/platform/host_checks.h"
+#include "runner/platform/settings.h"
 #include "runner/storage/private_cluster.h"
 #include "runner/storage/service.h"
 #include "runner/storage/store.h"
@@ -61,7 +61,7 @@ void add_gpu_findings(std::vector<Finding>& all) {
 
 // Nothing is started for this: a private database that does not run has nothing to say.
 void add_database_findings(const Arguments& arguments, std::vector<Finding>& all) {
-    if (!arguments.has("db") && std::getenv("STEADY_DATABASE_URL") == nullptr &&
+    if (!arguments.has("db") && setting("database_url").empty() &&
         !private_cluster_status().running) {
         all.push_back({"private PostgreSQL: not running", {}, {}, false});
         return;

@@ -18,6 +18,7 @@
 #include "runner/platform/host_lock.h"
 #include "runner/record/record_json.h"
 #include "runner/spec/spec_runnable.h"
+#include "runner/spec/spec_sweep.h"
 #include "runner/storage/migrate.h"
 
 namespace steady {
@@ -125,7 +126,13 @@ std::string plan_text(const Spec& spec, const Plan& plan, double pair_s, const s
                             100 * plan.guard_beta_sum);
     }
     if (!plan.attempts.empty()) text += fmt::format("attempts        {}\n", plan.attempts);
-    text += fmt::format("next            steady run {}", asked);
+    if (spec.sweep) {
+        text += fmt::format(
+            "sweep           {} settings of B, ≤ {} pairs each; then the best on new pairs, as "
+            "above\n",
+            sweep_choices(*spec.sweep).size(), std::min(kMostScreened, spec.sweep->screen_pairs));
+    }
+    text += fmt::format("next            steady {} {}", spec.sweep ? "sweep" : "run", asked);
     return text;
 }
 
@@ -133,8 +140,12 @@ std::string plan_text(const Spec& spec, const Plan& plan, double pair_s, const s
 
 int verb_plan(const Arguments& arguments) {
     const Spec spec = load_spec(arguments.words[0]);
-    const auto commits = is_outside(spec) ? check_program(spec, arguments, nullptr)
-                                          : std::map<std::string, std::string>{};
+    std::map<std::string, std::string> commits;
+    if (is_outside(spec) && spec.sweep) {
+        check_settings(spec, arguments);
+    } else if (is_outside(spec)) {
+        commits = check_program(spec, arguments, nullptr);
+    }
     Store store = open_store(arguments);
     HostHistory history;
     if (const Gate* gate = deciding_gate(spec)) {
@@ -148,6 +159,10 @@ int verb_plan(const Arguments& arguments) {
     std::string text = plan_text(spec, plan, pair_s, arguments.words[0]);
     const std::string tried = tried_hint(store, spec);
     json["tried"] = tried;
+    if (spec.sweep) {
+        json["sweep"] = {{"settings", sweep_choices(*spec.sweep)},
+                         {"pairs_max", std::min(kMostScreened, spec.sweep->screen_pairs)}};
+    }
     if (!tried.empty()) text += "\n" + tried;
     return print(arguments, json, text);
 }

@@ -86,9 +86,9 @@ std::string render(const Record& record) {
     }
     out = entry::front_matter(record);
     for (const auto section :
-         {entry::question, entry::hypothesis, entry::verdict, entry::gates, entry::pairs,
-          entry::method, entry::profile, entry::checks, entry::environment, entry::meaning,
-          entry::runs, entry::earlier, entry::repeat}) {
+         {entry::question, entry::hypothesis, entry::verdict, entry::sweep, entry::gates,
+          entry::pairs, entry::layout, entry::method, entry::profile, entry::checks,
+          entry::environment, entry::meaning, entry::runs, entry::earlier, entry::repeat}) {
         out += section(record);
     }
     out.pop_back();  // the heading brings its own line break

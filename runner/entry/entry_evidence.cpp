@@ -402,8 +402,10 @@ std::string repeat(const Record& record) {
         record.id);
     Rows rows = {{"of", "SHA-256"}, {"experiment", markdown_code(record.spec.sha256)}};
     if (is_outside(record.spec)) {
-        for (const char* arm : {"A", "B"}) {
-            const std::string key = std::string("program_") + (*arm == 'A' ? "a" : "b");
+        for (const auto& [arm, key] : {std::pair<const char*, std::string>{"A", "program_a"},
+                                       {"B", "program_b"},
+                                       {"B0", "program_b0"}}) {
+            if (!record.spec.arms.contains(arm)) continue;
             rows.push_back({fmt::format("{}'s program", arm),
                             markdown_code(value((key + "_sha256").c_str()))});
             rows.push_back({fmt::format("{}'s libraries", arm),

@@ -81,11 +81,13 @@ std::string commands(const Spec& spec) {
     if (!is_outside(spec)) {
         return "";
     }
-    Rows rows = {{"gate", "A runs", "B runs"}};
+    Rows rows = {{"gate"}};
+    for (const auto& [arm, settings] : spec.arms) rows[0].push_back(arm + " runs");
     for (const Gate& gate : spec.gates) {
-        rows.push_back({escape_markdown(gate.id),
-                        markdown_code(joined_words(arm_command(spec, "A", &gate))),
-                        markdown_code(joined_words(arm_command(spec, "B", &gate)))});
+        rows.push_back({escape_markdown(gate.id)});
+        for (const auto& [arm, settings] : spec.arms) {
+            rows.back().push_back(markdown_code(joined_words(arm_command(spec, arm, &gate))));
+        }
     }
     std::string out = "\n" + table(rows);
     for (const auto& step : spec.subject.build) {

@@ -16,6 +16,8 @@ std::string how_it_ended(const Record& record);
 std::string question(const Record& record);
 std::string hypothesis(const Record& record);
 std::string verdict(const Record& record);
+std::string sweep(const Record& record);
+std::string layout(const Record& record);
 std::string gates(const Record& record);
 std::string pairs(const Record& record);
 std::string method(const Record& record);

@@ -279,6 +279,10 @@ std::string show_text(const Record& record, const ShowOptions& options) {
     for (const Difference& one : differences(record.spec)) {
         out += fmt::format("  {}: {} → {}\n", plain(one.path), plain(one.a), plain(one.b));
     }
+    if (const auto& sweep = record.evidence.sweep) {
+        out += fmt::format("  Best of {} settings that {} tried\n", sweep->points.size(),
+                           plain(sweep->sweep));
+    }
     out += "\n" + aligned(gate_rows(record), "  ") + "\n";
     if (options.pairs) {
         out += pairs_text(record) + "\n";

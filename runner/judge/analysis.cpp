@@ -83,14 +83,16 @@ struct Ladder {
     bool correctness();
     bool coins();
     bool machine();
+    bool layout();
     bool level(MeasurementState& state);
-    void ask_for_pair(const MeasurementState& state);
+    void ask_for_pair(const MeasurementState& state, PairKind kind);
     void model(MeasurementState& state);
     void accept(const MeasurementState& state);
     void unreached();
     void fill_numbers();
     void fill_gates();
     void fill_checks();
+    void check_layout(const MeasurementState& state);
     void fill_prediction();
     const MeasurementState* deciding_state() const;
     std::vector<double> aa_values(const MeasurementState& state) const;
@@ -111,8 +113,9 @@ bool Ladder::correctness() {
     const bool broken = !input.correctness_failure.empty() ||
                         (input.correctness != nullptr && input.correctness->unusable);
     if (input.correctness != nullptr && !input.correctness->baseline_failed.empty()) {
+        const std::string& how = input.correctness->baseline_failed;
         end(Verdict::invalid, "baseline_failed", "correctness",
-            "the baseline gave no output: " + input.correctness->baseline_failed);
+            how.starts_with(kControlFailed) ? how : "the baseline gave no output: " + how);
         return false;
     }
     if (input.correctness != nullptr) {
@@ -170,7 +173,7 @@ bool Ladder::machine() {
     const Gate* gate = deciding_gate(spec);
     if (state == nullptr || gate == nullptr) return true;
     if (state->aa.next_number < state->measurement->aa_pairs && !input.finished) {
-        ask_for_pair(*state);
+        ask_for_pair(*state, PairKind::aa);
         return false;
     }
     const double size = gate->goal == Goal::equivalent ? gate->margin : gate->worth;
@@ -190,6 +193,16 @@ bool Ladder::machine() {
     return false;
 }
 
+// A against the layout control, beside the pairs of A against itself. It can decide nothing.
+bool Ladder::layout() {
+    const MeasurementState* state = deciding_state();
+    if (state == nullptr || input.finished ||
+        state->control.next_number >= state->measurement->control_pairs)
+        return true;
+    ask_for_pair(*state, PairKind::control);
+    return false;
+}
+
 // One measurement below or beside the deciding one. True when the ladder goes on.
 bool Ladder::level(MeasurementState& state) {
     const bool decides = deciding_state() == &state;
@@ -204,17 +217,19 @@ bool Ladder::level(MeasurementState& state) {
     else if (!state.too_many_discarded.empty())
         end(Verdict::inconclusive, "machine_too_noisy", "discarded", state.too_many_discarded);
     else if (state.wants_pairs() && !input.finished)
-        ask_for_pair(state);
+        ask_for_pair(state, state.aa.next_number < state.measurement->aa_pairs ? PairKind::aa
+                                                                               : PairKind::measure);
     else if (decides)
         model(state);
     return !analysis.stop && analysis.next_gate < 0;
 }
 
-void Ladder::ask_for_pair(const MeasurementState& state) {
-    const bool aa = state.aa.next_number < state.measurement->aa_pairs;
-    const MeasuredPairs& pairs = aa ? state.aa : state.measured;
+void Ladder::ask_for_pair(const MeasurementState& state, PairKind kind) {
+    const MeasuredPairs& pairs = kind == PairKind::aa        ? state.aa
+                                 : kind == PairKind::control ? state.control
+                                                             : state.measured;
     analysis.next_gate = state.measurement->owner;
-    analysis.next_kind = aa ? PairKind::aa : PairKind::measure;
+    analysis.next_kind = kind;
     analysis.next_number = pairs.next_number;
     analysis.next_attempt = pairs.next_attempt;
 }
@@ -334,6 +349,21 @@ void Ladder::fill_checks() {
                            n >= 20 ? "" : "; fewer than 20, so it cannot take an accept back")};
     if (analysis.why == "aa_band") band.status = "flag";
     analysis.checks.push_back(band);
+    if (has_layout_control(spec)) check_layout(*state);
+}
+
+// Does the layout alone change the metric? A flag does not take a verdict back.
+void Ladder::check_layout(const MeasurementState& state) {
+    const LayoutEffect control = layout_effect(spec, *input.pairs, state.sigma0);
+    const Interval& range = control.interval;
+    const bool shown = (range.low && *range.low > 0) || (range.high && *range.high < 0);
+    analysis.checks.push_back(
+        {"layout_control",
+         control.pairs == 0 ? "not_measured"
+         : shown            ? "flag"
+                            : "ok",
+         "B0 against A: " + effect_text(control.effect, range, control.pairs) +
+             (shown ? "; the layout alone changes the metric" : "")});
 }
 
 void Ladder::fill_prediction() {
@@ -362,7 +392,7 @@ Analysis judge(const JudgeInput& input) {
                             (input.correctness == nullptr && input.correctness_failure.empty()));
     bool going = ladder.provenance() && ladder.correctness() && ladder.coins();
     if (going && !awaiting) {
-        going = ladder.machine();
+        going = ladder.machine() && ladder.layout();
         for (MeasurementState& state : ladder.states) {
             if (!going) break;
             going = ladder.level(state);
@@ -385,6 +415,19 @@ std::optional<Pair> next_pair(const JudgeInput& input, const Analysis& analysis)
     const Spec& spec = *input.spec;
     return draw_pair(spec, coins_per_pair(spec), input.seed, analysis.next_gate, analysis.next_kind,
                      analysis.next_number, analysis.next_attempt);
+}
+
+LayoutEffect layout_effect(const Spec& spec, const std::vector<Pair>& pairs, double sigma0) {
+    LayoutEffect out;
+    const Gate* gate = deciding_gate(spec);
+    if (gate == nullptr) return out;
+    const std::vector<double> d =
+        pair_values(spec, pairs, static_cast<int>(gate - spec.gates.data()), PairKind::control);
+    out.pairs = static_cast<int>(d.size());
+    if (d.empty()) return out;
+    out.effect = std::expm1(hodges_lehmann_estimate(d));
+    out.interval = as_fractions(bounds_of(d, sigma0));
+    return out;
 }
 
 std::vector<double> pair_values(const Spec& spec, const std::vector<Pair>& pairs, int gate,

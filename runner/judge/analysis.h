@@ -90,6 +90,15 @@ Analysis judge(const JudgeInput& input);
 // waits for evidence. A pair that cannot be used is tried at most three times.
 std::optional<Pair> next_pair(const JudgeInput& input, const Analysis& analysis);
 
+// What the layout control shows: B0 against A in the metric of the deciding gate.
+struct LayoutEffect {
+    std::optional<double> effect;  // fraction, + is better
+    Interval interval;
+    int pairs = 0;
+};
+// sigma0: of the analysis.
+LayoutEffect layout_effect(const Spec& spec, const std::vector<Pair>& pairs, double sigma0);
+
 // Pair values of a gate's metric so far, log ratios in order of measurement, discarded pairs left
 // out: what joins the host's history (kind aa) and what is judged (kind measure).
 std::vector<double> pair_values(const Spec& spec, const std::vector<Pair>& pairs, int gate,

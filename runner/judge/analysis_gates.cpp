@@ -208,6 +208,7 @@ MeasurementState evaluate(const JudgeInput& input, const Measurement& measuremen
     MeasurementState state;
     state.measurement = &measurement;
     state.aa = collect_pairs(spec, *input.pairs, measurement, PairKind::aa);
+    state.control = collect_pairs(spec, *input.pairs, measurement, PairKind::control);
     state.measured = collect_pairs(spec, *input.pairs, measurement, PairKind::measure);
     const Gate& owner = gate_at(spec, measurement.owner);
     state.d = state.measured.values(owner.metric);

@@ -15,7 +15,7 @@ enum class Settled { open, pass, fail };
 
 struct MeasurementState {
     const Measurement* measurement = nullptr;
-    MeasuredPairs aa, measured;
+    MeasuredPairs aa, control, measured;
     std::vector<GateResult> gates;  // in the order of Measurement::gates
     std::vector<double> d;          // pair values of the owner's metric
     double sigma0 = 0;              // of the owner's metric

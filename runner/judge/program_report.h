@@ -25,6 +25,9 @@ struct ArmReport {
     std::string log;                             // the end of what its build printed
 };
 
+// How OutputsReport::baseline_failed begins when it is the layout control that failed.
+inline constexpr char kControlFailed[] = "the layout control B0 does not do what A does: ";
+
 struct ProgramReport {
     ProgramReport() = default;
     // Not explicit: the engine's reply is one form of a report.

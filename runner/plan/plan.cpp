@@ -13,7 +13,8 @@ namespace steady {
 
 namespace {
 
-constexpr int kAdvicePairs = 10;  // advice is shown, never tested: enough for an interval
+// What is shown and never tested, advice and layout control: enough pairs for an interval.
+constexpr int kAdvicePairs = 10;
 constexpr std::size_t kCalibratedPairs = 20, kFewestPairs = 5;
 
 std::string scope_of(const Gate& gate) {
@@ -50,7 +51,7 @@ std::vector<Measurement> plan_measurements(const Spec& spec) {
         if (found == keys.end()) {
             keys.push_back(key);
             all.push_back(
-                {static_cast<int>(i), gate.level, scope_of(gate), gate.op, {}, 0, 0, true});
+                {static_cast<int>(i), gate.level, scope_of(gate), gate.op, {}, 0, 0, 0, true});
         }
         Measurement& one = all[index];
         one.gates.push_back(static_cast<int>(i));
@@ -61,6 +62,12 @@ std::vector<Measurement> plan_measurements(const Spec& spec) {
         one.aa_pairs = spec.schedule.aa_pairs;
         one.pairs_max = one.advice_only ? std::min(kAdvicePairs, spec.schedule.pairs_max)
                                         : spec.schedule.pairs_max;
+    }
+    const Gate* decider = deciding_gate(spec);
+    for (Measurement& one : all) {
+        if (decider == nullptr || !has_layout_control(spec)) break;
+        if (&spec.gates[static_cast<std::size_t>(one.owner)] != decider) continue;
+        one.control_pairs = std::min(kAdvicePairs, spec.schedule.pairs_max);
     }
     // The one that decides comes last of its level: it accepts only when every guard has passed.
     const auto decides = [&](const Measurement& one) {

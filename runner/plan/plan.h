@@ -21,6 +21,7 @@ struct Measurement {
     std::string op;          // micro only
     std::vector<int> gates;  // indices, the owner among them, in file order
     int aa_pairs = 0, pairs_max = 0;
+    int control_pairs = 0;  // A against the layout control B0; of the deciding measurement only
     bool advice_only = false;
 };
 

@@ -90,6 +90,7 @@ std::vector<Pair> make_schedule(const Spec& spec, const Plan& plan, std::uint64_
                     draw_pair(spec, plan.coins_per_pair, seed, one.owner, kind, number, 0));
         };
         add(PairKind::aa, one.aa_pairs);
+        add(PairKind::control, one.control_pairs);
         add(PairKind::measure, one.pairs_max);
     }
     return schedule;

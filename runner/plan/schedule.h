@@ -40,7 +40,7 @@ std::uint64_t layout_seed_of(const Spec& spec, std::uint64_t seed, const Pair& p
 char opens_first(std::uint64_t layout_seed);
 
 // Every pair that may run, first tries only, in order of measurement: for each measurement its A/A
-// pairs, then its pairs up to the cap.
+// pairs, those with the layout control, then its pairs up to the cap.
 std::vector<Pair> make_schedule(const Spec& spec, const Plan& plan, std::uint64_t seed);
 
 }  // namespace steady

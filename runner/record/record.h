@@ -28,6 +28,24 @@ struct Attempt {
     std::string how;           // done, crashed, lease lost, cancelled …; empty while running
 };
 
+// One setting that a sweep tried with a few pairs. They chose; they decide nothing.
+struct SweepPoint {
+    std::map<std::string, std::string> values;  // axis → value
+    std::string id;                             // its record; empty: it equals arm A
+    std::string verdict, reason;                // inconclusive when it was measured
+    std::optional<double> effect;               // fraction, + is better
+    Interval interval;
+    int pairs = 0;
+};
+
+// Where the arm B of a confirmation comes from.
+struct SweepReport {
+    std::string sweep;  // id of the file that asked
+    std::string metric;
+    std::vector<SweepPoint> points;  // in the order in which they were measured
+    std::optional<std::map<std::string, std::string>> chosen;  // the best; absent: none was usable
+};
+
 // Evidence gathered beside the timed pairs; absent until measured.
 struct Evidence {
     std::optional<Prior> prior;
@@ -35,6 +53,7 @@ struct Evidence {
     std::optional<OutputsReport> correctness;
     std::string correctness_failure;  // compile, crash, oom, timeout: why there is no reply
     std::optional<protocol::ProfileReply> profile;  // steady-engine only
+    std::optional<SweepReport> sweep;               // of a confirmation only
 };
 
 struct Record {

@@ -237,6 +237,25 @@ void fields(Visit& visit, T& value) {
     visit("log_e_reject", value.log_e_reject);
 }
 
+template <class Visit, SameAs<SweepPoint> T>
+void fields(Visit& visit, T& value) {
+    visit("values", value.values);
+    visit("id", value.id);
+    visit("verdict", value.verdict);
+    visit("reason", value.reason);
+    visit("effect", value.effect);
+    visit("interval", value.interval);
+    visit("pairs", value.pairs);
+}
+
+template <class Visit, SameAs<SweepReport> T>
+void fields(Visit& visit, T& value) {
+    visit("sweep", value.sweep);
+    visit("metric", value.metric);
+    visit("points", value.points);
+    visit("chosen", value.chosen);
+}
+
 template <class Visit, SameAs<Evidence> T>
 void fields(Visit& visit, T& value) {
     visit("prior", value.prior);
@@ -244,6 +263,7 @@ void fields(Visit& visit, T& value) {
     visit("correctness", value.correctness);
     visit("correctness_failure", value.correctness_failure);
     visit("profile", value.profile);
+    visit.maybe("sweep", value.sweep);
 }
 
 template <class Visit, SameAs<Record> T>
@@ -285,6 +305,8 @@ void to_json(Json& out, const Analysis& value) { out = encode(value); }
 void from_json(const Json& in, Analysis& value) { decode(in, kRecord, value); }
 void to_json(Json& out, const Prior& value) { out = encode(value); }
 void from_json(const Json& in, Prior& value) { decode(in, kRecord, value); }
+void to_json(Json& out, const SweepReport& value) { out = encode(value); }
+void from_json(const Json& in, SweepReport& value) { decode(in, kRecord, value); }
 void to_json(Json& out, const Evidence& value) { out = encode(value); }
 void from_json(const Json& in, Evidence& value) { decode(in, kRecord, value); }
 void to_json(Json& out, const Attempt& value) { out = encode(value); }

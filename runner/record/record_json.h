@@ -24,6 +24,8 @@ void to_json(nlohmann::json& out, const Analysis& value);
 void from_json(const nlohmann::json& in, Analysis& value);
 void to_json(nlohmann::json& out, const Prior& value);
 void from_json(const nlohmann::json& in, Prior& value);
+void to_json(nlohmann::json& out, const SweepReport& value);
+void from_json(const nlohmann::json& in, SweepReport& value);
 void to_json(nlohmann::json& out, const Evidence& value);
 void from_json(const nlohmann::json& in, Evidence& value);
 void to_json(nlohmann::json& out, const Attempt& value);
@@ -41,6 +43,9 @@ Record record_from_text(const std::string& text);
 // prediction, gates, checks, aa_band, sigma_d, journal (path), repeat (command) and where it came
 // from. Before a verdict, verdict and effect are null and the gates' outcome is "pending".
 nlohmann::json show_json(const Record& record);
+
+// What a sweep tried, as people's programs read it: intervals as [low, high].
+nlohmann::json sweep_json(const SweepReport& report);
 
 // "[low, high]" with null for what is unbounded.
 nlohmann::json interval_json(const Interval& interval);

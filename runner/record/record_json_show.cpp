@@ -77,6 +77,14 @@ void add_analysis(Json& out, const Spec& spec, const Analysis& analysis) {
 
 }  // namespace
 
+Json sweep_json(const SweepReport& report) {
+    Json out = report;
+    for (std::size_t i = 0; i < report.points.size(); ++i) {
+        out["points"][i]["interval"] = interval_json(report.points[i].interval);
+    }
+    return out;
+}
+
 Json show_json(const Record& record) {
     Json out = {
         {"id", record.id},
@@ -96,6 +104,7 @@ Json show_json(const Record& record) {
         {"earlier", record.earlier},
         {"journal", record.journal_path.empty() ? Json(nullptr) : Json(record.journal_path)},
         {"repeat", "steady rerun " + record.id}};
+    if (record.evidence.sweep) out["sweep"] = sweep_json(*record.evidence.sweep);
     if (record.analysis) {
         add_analysis(out, record.spec, *record.analysis);
         return out;

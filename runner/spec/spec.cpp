@@ -14,6 +14,7 @@
 #include "runner/base/text.h"
 #include "runner/spec/spec_decode.h"
 #include "runner/spec/spec_rules.h"
+#include "runner/spec/spec_sweep.h"
 
 namespace steady {
 namespace {
@@ -92,6 +93,30 @@ void check_placeholders(const JsonValue& root, std::vector<JsonProblem>& problem
     }
 }
 
+// Each experiment that a sweep stands for must be sound by itself: nothing is measured otherwise.
+void check_choices(const Spec& spec, const JsonValue& root, std::vector<JsonProblem>& problems) {
+    const JsonValue& axes = *resolve_pointer(root, "/sweep/axes");
+    const auto report = [&](const std::string& found, const std::string& allowed) {
+        problems.push_back({"/sweep/axes", axes.line, axes.column, found, allowed, ""});
+    };
+    std::size_t number = 0, compared = 0;
+    for (const SweepChoice& choice : sweep_choices(*spec.sweep)) {
+        ++number;
+        if (is_baseline(spec, choice)) continue;
+        ++compared;
+        for (const SpecResult& one :
+             {screening_spec(spec, choice, number), confirmation_spec(spec, choice)}) {
+            if (one.spec) continue;
+            const SpecError& error = one.errors.at(0);
+            report(fmt::format("with {}, {}: {}", escape_line(choice_text(choice)), error.pointer,
+                               error.found),
+                   error.allowed);
+            return;
+        }
+    }
+    if (compared == 0) report("settings that all equal A", "at least one that differs from A");
+}
+
 SpecResult parse(std::string_view text, std::string_view stem, bool from_people) {
     JsonDocument document = read_json(text);
     std::vector<JsonProblem> problems = std::move(document.problems);
@@ -109,6 +134,10 @@ SpecResult parse(std::string_view text, std::string_view stem, bool from_people)
     }
     spec.canonical = canonical_json(root);
     spec.sha256 = sha256_hex(spec.canonical);
+    if (spec.sweep) check_choices(spec, root, problems);
+    if (!problems.empty()) {
+        return failed(std::move(problems));
+    }
     result.spec = std::move(spec);
     return result;
 }
@@ -157,7 +186,8 @@ std::vector<std::string> arms_difference(const Spec& spec) {
     }
     if (spec.sweep) {
         for (const auto& [path, values] : spec.sweep->axes) {
-            out.push_back(path);
+            // {name} in B's words differs from A's words as it is written.
+            if (!path.starts_with("args.")) out.push_back(path);
         }
     }
     std::sort(out.begin(), out.end());

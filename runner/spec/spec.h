@@ -164,6 +164,11 @@ const Gate* deciding_gate(const Spec& spec);
 // True for a program that is no part of this project.
 inline bool is_outside(const Spec& spec) { return spec.subject.program == "outside"; }
 
+// True when arm B0 is measured too: A in another layout, or B with its feature off.
+inline bool has_layout_control(const Spec& spec) {
+    return is_outside(spec) && spec.arms.contains("B0");
+}
+
 // What the history of noise is kept under: the model, or "program <name>" for outside programs.
 std::string noise_subject(const Spec& spec);
 

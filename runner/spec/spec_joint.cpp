@@ -1,5 +1,5 @@
 // Rules that join fields of one file, outside the gates: program and arms, the declared difference,
-// evidence, matrix, prediction, schedule, sweep. Each names the field that has to change.
+// evidence, matrix, prediction, schedule. Each names the field that has to change.
 #include "runner/spec/spec_joint.h"
 
 #include <fmt/format.h>
@@ -118,6 +118,37 @@ void check_arm(JointCheck& check, const std::string& arm) {
     }
 }
 
+bool runs_the_same(const ArmSpec& x, const ArmSpec& y) {
+    return x.rev == y.rev && x.run == y.run && x.args == y.args && x.env == y.env;
+}
+
+// A control that equals an arm, or that no gate measures, would show nothing.
+void check_layout_control(JointCheck& check) {
+    const auto control = check.spec.arms.find("B0");
+    if (control == check.spec.arms.end()) {
+        return;
+    }
+    if (!check.outside) {
+        check.report("/arms/B0", "a layout control", "arms A and B of steady-engine",
+                     "both run in one build, so there is no other layout to control for");
+        return;
+    }
+    for (const char* name : {"A", "B"}) {
+        const auto arm = check.spec.arms.find(name);
+        if (check.sound("/arms/B0") == nullptr || arm == check.spec.arms.end() ||
+            !runs_the_same(control->second, arm->second)) {
+            continue;
+        }
+        check.report("/arms/B0", fmt::format("an arm that equals {}", name),
+                     "B's build with its feature off, or A in another layout",
+                     "set another rev, args or env");
+    }
+    if (check.sound("/gates") != nullptr && deciding_gate(check.spec) == nullptr) {
+        check.report("/arms/B0", "a layout control without a gate that decides",
+                     "\"role\": \"decides\" in one gate: its metric is what B0 is measured by", "");
+    }
+}
+
 void check_arms(JointCheck& check) {
     if (check.sound("/subject/program") == nullptr) {
         return;
@@ -125,6 +156,7 @@ void check_arms(JointCheck& check) {
     for (const char* arm : {"A", "B", "B0"}) {
         check_arm(check, arm);
     }
+    check_layout_control(check);
 }
 
 void check_difference(JointCheck& check) {
@@ -279,20 +311,6 @@ void check_schedule(JointCheck& check) {
     if (schedule.aa_pairs == 0) {
         check.warnings.emplace_back(
             "aa_pairs is 0: the A/A band comes from this machine's history alone");
-    }
-}
-
-void check_sweep(JointCheck& check) {
-    if (check.root.find("sweep") == nullptr || check.sound("/sweep") == nullptr) {
-        return;
-    }
-    if (check.outside) {
-        check.report("/sweep", "a sweep of an outside program", "a sweep of steady-engine's arms",
-                     "");
-    }
-    if (check.spec.sweep->axes.empty()) {
-        check.report("/sweep/axes", "an empty object",
-                     "at least one path, e.g. kernels.q4_0_matvec", "");
     }
 }
 

@@ -28,6 +28,7 @@ struct JointCheck {
 };
 
 void check_gates(JointCheck& check);
+void check_sweep(JointCheck& check);
 // What only outside programs have: where the commands come from, and what is needed of them.
 void check_command(JointCheck& check);
 // The parts of a gate that measures or compares commands; at: its pointer.

@@ -262,9 +262,16 @@ void check_commands(JointCheck& check) {
         check_placeholders(check, check.spec.gates[i].check, fmt::format("/gates/{}/need/check", i),
                            {"out_a", "out_b"});
     }
+    Words swept;  // args.<name> of a sweep fills {name} in arm B
+    if (check.spec.sweep) {
+        for (const auto& [axis, values] : check.spec.sweep->axes) {
+            if (axis.starts_with("args.")) swept.push_back(escape_line(axis.substr(5)));
+        }
+    }
     for (const auto& [arm, spec] : check.spec.arms) {
-        check_placeholders(check, spec.run, "/arms/" + arm + "/run");
-        check_placeholders(check, spec.args, "/arms/" + arm + "/args");
+        const Words more = arm == "B" ? swept : Words{};
+        check_placeholders(check, spec.run, "/arms/" + arm + "/run", more);
+        check_placeholders(check, spec.args, "/arms/" + arm + "/args", more);
     }
 }
 

@@ -117,8 +117,7 @@ SpecRule arm() {
         {"env", kOptional,
          map("^[A-Z_][A-Z0-9_]*$", "the name of an environment variable", text(0, 1000), 32),
          "outside only: environment variables beside PATH, HOME, LANG and TZ, which are fixed."},
-        {"role", kOptional, words({"layout_control"}),
-         "Arm B0 only: the candidate's build with the feature switched off."},
+        {"role", kOptional, words({"layout_control"}), "Arm B0 only, and required there."},
     });
 }
 
@@ -239,10 +238,16 @@ SpecRule schedule() {
 SpecRule whole_file() {
     const SpecRule sweep = object({
         {"axes", kRequired,
-         map("^(kernels|steps|engine_flags)\\.[a-z0-9_]+$|^threads$", "a dotted path in an arm",
+         map("^(kernels|steps|engine_flags)\\.[a-z0-9_]+$|^threads$|^args\\.[a-z][a-z0-9_]{0,31}$|"
+             "^env\\.[A-Z_][A-Z0-9_]*$",
+             "a dotted path in arm B: kernels.<op>, steps.<step>, engine_flags.<flag>, threads; of "
+             "an outside program args.<name>, env.<NAME>",
              list(scalar(), 2, 32), 8),
-         "Path in arm B to the values that are tried."},
-        {"screen_pairs", kOptional, integer(2, 100), "Pairs per value when screening; absent: 8."},
+         "Path in arm B to the values that are tried; args.level fills {level} in B's run, args "
+         "and "
+         "proofs."},
+        {"screen_pairs", kOptional, integer(2, 100),
+         "Pairs per setting when screening, of which at most 10 are measured; absent: 8."},
         {"then", kOptional, words({"confirm-top-1"}),
          "The best of the screen is confirmed on new pairs."},
     });
@@ -264,7 +269,8 @@ SpecRule whole_file() {
          object({{"A", kRequired, arm(), "The baseline."},
                  {"B", kRequired, arm(), "The candidate."},
                  {"B0", kOptional, arm(),
-                  "Layout control: B's build, the feature off. Not run yet."}}),
+                  "outside only: layout control. B's build with its feature off, or A in another "
+                  "layout (link order, path, environment). It is measured against A beside A/A."}}),
          "The two settings that are compared."},
         {"expect_diff", kRequired, list(text(1, 200), 0, 100),
          "Every path in which the arms differ, e.g. kernels.q4_0_experts; [] for an A/A run."},

@@ -44,15 +44,11 @@ std::vector<SpecError> not_runnable(const Spec& spec, RunPlace place) {
                             const char* hint) {
         out.push_back({pointer, 1, 1, found, allowed, hint});
     };
+    if (place == RunPlace::queue && spec.sweep) {
+        refuse("/sweep", "a sweep, which is several experiments", "one question in the queue",
+               "`steady sweep` runs it on one machine");
+    }
     if (!is_outside(spec)) return out;
-    if (spec.arms.contains("B0")) {
-        refuse("/arms/B0", "a layout control", "the arms A and B",
-               "compare A with B0, then B0 with B, in files of their own");
-    }
-    if (spec.sweep) {
-        refuse("/sweep", "a sweep of an outside program", "a sweep of steady-engine's arms",
-               "write one file per value");
-    }
     if (place == RunPlace::queue) refuse_for_workers(spec, refuse);
     return out;
 }

@@ -150,6 +150,7 @@ void check_documents(const Json& content, const std::string& where) {
         if (kind == "profile") static_cast<void>(body.get<protocol::ProfileReply>());
         if (kind == "correctness_failure") static_cast<void>(body.at("text").get<std::string>());
         if (kind == "prior") static_cast<void>(body.get<Prior>());
+        if (kind == "sweep") static_cast<void>(body.get<SweepReport>());
         if (kind == "retention") static_cast<void>(body.at("why").get<std::string>());
     }
     const bool done = content.at("experiment").at("state") == "done";

@@ -85,6 +85,7 @@ Evidence read_evidence(const nlohmann::json& of_kind) {
     take("applied", evidence.applied);
     take("correctness", evidence.correctness);
     take("profile", evidence.profile);
+    take("sweep", evidence.sweep);
     const auto failure = of_kind.find("correctness_failure");
     if (failure != of_kind.end()) evidence.correctness_failure = failure->value("text", "");
     return evidence;

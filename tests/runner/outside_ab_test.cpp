@@ -10,23 +10,14 @@
 
 #include "runner/platform/files.h"
 #include "tests/support/burn_program.h"
+#include "tests/support/counted_program.h"
+#include "tests/support/process_alive.h"
 #include "tests/support/steady_cli.h"
 
 namespace steady {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Processes whose program lies below this folder.
-int running_below(const fs::path& folder) {
-    int n = 0;
-    for (const auto& entry : fs::directory_iterator("/proc")) {
-        std::error_code error;
-        const fs::path program = fs::read_symlink(entry.path() / "exe", error);
-        if (!error && program.string().starts_with(folder.string() + "/")) ++n;
-    }
-    return n;
-}
 
 class Outside : public ::testing::Test {
 protected:
@@ -44,11 +35,17 @@ protected:
         const std::string path = (cli.root() / name).string();
         ASSERT_EQ(std::system(("cc -O1 -o " + path + " " + path + ".c").c_str()), 0);
     }
-    // CPU time in user mode: what a busy neighbour disturbs least.
+    // CPU time in user mode: what other programs on the machine disturb least. What is planted is
+    // half of the work, so that it is found at any speed of the machine.
     CliResult ab(const std::string& a, const std::string& b, std::vector<std::string> more = {}) {
         std::vector<std::string> words = {"ab", a, b, "--json", "--metric", kMetric};
         words.insert(words.end(), more.begin(), more.end());
         return cli.run(words);
+    }
+    // Steps that the programs report: the same in every run.
+    CliResult counted(const std::string& a, const std::string& b) {
+        return cli.run({"ab", a, b, "--json", "--adapter", "lines", "--metric", "steps",
+                        "--direction", "lower"});
     }
     std::string entry_of(const nlohmann::json& shown) const {
         return read_file((cli.root() / shown.at("journal").get<std::string>()).string());
@@ -58,18 +55,18 @@ protected:
 };
 
 TEST_F(Outside, AFasterCommandIsAcceptedAndWrittenDown) {
-    const CliResult done = ab("./burn 1000", "./burn 950", {"--worth", "2%"});
+    const CliResult done = ab("./burn 1000", "./burn 500", {"--worth", "20%"});
     ASSERT_EQ(done.code, 0) << done.out << done.err;
     const nlohmann::json shown = done.json();
     EXPECT_EQ(shown.at("verdict"), "accept");
-    EXPECT_GT(shown.at("effect").get<double>(), 0.01);
+    EXPECT_GT(shown.at("effect").get<double>(), 0.2);
     EXPECT_TRUE(shown.at("sentence")
                     .get<std::string>()
-                    .starts_with("`./burn 950` is faster than `./burn 1000`: "))
+                    .starts_with("`./burn 500` is faster than `./burn 1000`: "))
         << shown.at("sentence");
 
     const std::string entry = entry_of(shown);
-    EXPECT_NE(entry.find("`./burn 950`"), std::string::npos);
+    EXPECT_NE(entry.find("`./burn 500`"), std::string::npos);
     EXPECT_NE(entry.find("peak_memory_bytes"), std::string::npos) << "all that was measured";
     for (const char* of_the_engine : {"token", "champion", "the model", "kernel_", "variant"})
         EXPECT_EQ(entry.find(of_the_engine), std::string::npos) << of_the_engine;
@@ -86,7 +83,7 @@ TEST_F(Outside, AFasterCommandIsAcceptedAndWrittenDown) {
 }
 
 TEST_F(Outside, TheSlowerOfTheTwoIsRejected) {
-    const CliResult done = ab("./burn 950", "./burn 1000", {"--worth", "2%"});
+    const CliResult done = ab("./burn 500", "./burn 1000", {"--worth", "20%"});
     EXPECT_EQ(done.code, 10) << done.out << done.err;
     EXPECT_EQ(done.json().at("verdict"), "reject");
     EXPECT_LT(done.json().at("effect").get<double>(), 0);
@@ -102,10 +99,14 @@ TEST_F(Outside, AnotherOutputIsRejectedBeforeAnyTiming) {
 }
 
 TEST_F(Outside, ACandidateThatCannotAnswerIsRejected) {
-    for (const auto& [mode, word] : {std::pair("crash", "signal"), std::pair("hang", "timeout"),
-                                     std::pair("flood", "output_cap"), std::pair("fail", "exit")}) {
+    struct Case {
+        const char *mode, *word, *timeout_s;  // short only for what ends by nothing else
+    };
+    for (const auto& [mode, word, timeout_s] :
+         {Case{"crash", "signal", "60"}, Case{"hang", "timeout", "3"}, Case{"bomb", "timeout", "3"},
+          Case{"flood", "output_cap", "60"}, Case{"fail", "exit", "60"}}) {
         const CliResult done =
-            ab("./burn 10", std::string("./burn 10 ") + mode, {"--timeout", "2"});
+            ab("./burn 10", std::string("./burn 10 ") + mode, {"--timeout", timeout_s});
         EXPECT_EQ(done.code, 10) << mode << done.out << done.err;
         EXPECT_EQ(done.json().at("reason"), "wrong_output") << mode;
         EXPECT_NE(done.json().at("sentence").get<std::string>().find(word), std::string::npos)
@@ -126,9 +127,32 @@ int from_environment(const char* name, int otherwise) {
     return text == nullptr ? otherwise : std::atoi(text);
 }
 
-// Never green when nothing is known: equal commands, again and again. The long form runs twenty.
+// Equal to the last step: no chance can accept it.
+TEST_F(Outside, EqualCountsAreNotAccepted) {
+    write("steps.sh", counted_program());
+    const CliResult done = counted("sh steps.sh 400", "sh steps.sh 400");
+    EXPECT_EQ(done.code, 10) << done.out << done.err;
+    EXPECT_EQ(done.json().at("reason"), "no_worthwhile_gain");
+}
+
+// B works when it is looked at and fails when it is timed.
+TEST_F(Outside, ACandidateThatFailsLaterIsUnstable) {
+    write("steps.sh", counted_program());
+    write("later.sh",
+          "[ -e runs ] && n=$(cat runs) || n=0\necho $((n + 1)) > runs\n"
+          "[ \"$n\" -lt 2 ] || exit 3\n" +
+              counted_program());
+    const CliResult done = counted("sh steps.sh 400", "sh later.sh 400");
+    EXPECT_EQ(done.code, 10) << done.out << done.err;
+    EXPECT_EQ(done.json().at("reason"), "unstable") << done.out;
+}
+
+// Never green when nothing is known: equal commands, again and again. By chance one in a hundred
+// may be accepted, so this belongs to the long tests.
 TEST_F(Outside, EqualCommandsAreNotAccepted) {
-    for (int i = 0; i < from_environment("STEADY_EQUAL_RUNS", 1); ++i) {
+    const int runs = from_environment("STEADY_EQUAL_RUNS", 0);
+    if (runs == 0) GTEST_SKIP() << "a long test: ctest -C long -R long_outside_equal";
+    for (int i = 0; i < runs; ++i) {
         const CliResult done =
             ab("./burn 300", "./burn 300", {"--pairs", "20", "--seed", std::to_string(i)});
         EXPECT_NE(done.code, 0) << done.out << done.err;
@@ -136,9 +160,11 @@ TEST_F(Outside, EqualCommandsAreNotAccepted) {
     }
 }
 
-// A planted share, both ways round. The long form plants 1, 3 and 5 %, with the worth to match.
+// A planted share of B's own time, both ways round. Whether 1, 3 or 5 % are found depends on the
+// machine, so this belongs to the long tests.
 TEST_F(Outside, APlantedShareIsFoundBothWaysRound) {
-    const int percent = from_environment("STEADY_PLANTED_PERCENT", 8);
+    const int percent = from_environment("STEADY_PLANTED_PERCENT", 0);
+    if (percent == 0) GTEST_SKIP() << "a long test: ctest -C long -R long_outside_planted";
     const std::string slow = "./burn 2000", fast = fmt::format("./burn {}", 2000 - 20 * percent);
     const std::vector<std::string> more = {"--worth", fmt::format("{:.1f}%", 0.5 * percent),
                                            "--pairs", "400"};
@@ -185,16 +211,11 @@ TEST_F(Outside, WhatCannotRunIsRefusedAtOnce) {
     EXPECT_EQ(queued.code, 2) << queued.out;
     EXPECT_NE(queued.err.find("/gates/0/need/file"), std::string::npos) << queued.err;
 
-    nlohmann::json controlled = spec;
-    controlled["arms"]["B0"] = {{"run", {"./burn", "15"}}, {"role", "layout_control"}};
     nlohmann::json duet = spec;
     duet["schedule"] = {{"mode", "duet"}};
-    for (const auto& [id, one] :
-         {std::pair("outside-b0", controlled), std::pair("outside-duet", duet)}) {
-        const std::string refused = cli.experiment(id, one);
-        EXPECT_EQ(cli.run({"validate", refused}).code, 2) << id;
-        EXPECT_EQ(cli.run({"run", refused}).code, 2) << id;
-    }
+    const std::string refused = cli.experiment("outside-duet", duet);
+    EXPECT_EQ(cli.run({"validate", refused}).code, 2);
+    EXPECT_EQ(cli.run({"run", refused}).code, 2);
     EXPECT_EQ(cli.run({"queue", "--json"}).json().at("jobs").size(), 0U);
 }
 

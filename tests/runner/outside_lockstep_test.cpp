@@ -1,8 +1,10 @@
 // Two processes in lockstep through the real `steady`: planted differences are found, wrong
 // programs end as documented, and nothing stays behind.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "runner/platform/files.h"
@@ -37,13 +39,12 @@ protected:
     }
 };
 
-TEST_F(OutsideLockstep, FivePercentAreFoundAndWrittenDown) {
-    const CliResult done = ab("1000000", "950000");
+TEST_F(OutsideLockstep, HalfOfTheWorkIsFoundAndWrittenDown) {
+    const CliResult done = ab("1000000", "500000", {"--worth", "20%"});
     ASSERT_EQ(done.code, 0) << done.out << done.err;
     const nlohmann::json shown = done.json();
     EXPECT_EQ(shown.at("verdict"), "accept");
-    EXPECT_GT(shown.at("effect").get<double>(), 0.01);
-    EXPECT_LT(shown.at("effect").get<double>(), 0.15);
+    EXPECT_GT(shown.at("effect").get<double>(), 0.2);
     const std::string entry = read_file((cli.root() / shown.at("journal")).string());
     EXPECT_THAT(entry, HasSubstr("Mode: lockstep. Two processes for each pair, both alive"));
     EXPECT_THAT(entry, HasSubstr("20 turns, after 1 that are left out"));
@@ -51,7 +52,18 @@ TEST_F(OutsideLockstep, FivePercentAreFoundAndWrittenDown) {
     EXPECT_THAT(entry, HasSubstr("A first in "));
     EXPECT_EQ(cli.run({"decide", "--all"}).code, 0);
 
-    EXPECT_EQ(ab("950000", "1000000").code, 10);
+    EXPECT_EQ(ab("500000", "1000000", {"--worth", "20%"}).code, 10);
+}
+
+// A small share of a turn's own time, both ways round; whether it is found depends on the machine.
+TEST_F(OutsideLockstep, APlantedShareIsFoundBothWaysRound) {
+    const char* percent = std::getenv("STEADY_PLANTED_PERCENT");
+    if (percent == nullptr) GTEST_SKIP() << "a long test: ctest -C long -R long_outside_planted";
+    const std::string slow = "2000000", fast = std::to_string(2000000 - 20000 * std::atoi(percent));
+    const std::vector<std::string> more = {
+        "--worth", fmt::format("{:.1f}%", 0.5 * std::atoi(percent)), "--pairs", "200"};
+    EXPECT_EQ(ab(slow, fast, more).json().at("verdict"), "accept") << percent;
+    EXPECT_EQ(ab(fast, slow, more).json().at("verdict"), "reject") << percent;
 }
 
 TEST_F(OutsideLockstep, WhatTheProgramReportsDecides) {
@@ -74,7 +86,7 @@ TEST_F(OutsideLockstep, WrongProgramsEndAsDocumented) {
     EXPECT_THAT(wrong_b.out, HasSubstr("parsing file 1"));
     const CliResult wrong_a = ab("20000 crash", "20000");
     EXPECT_EQ(wrong_a.json().at("reason"), "baseline_failed") << wrong_a.out << wrong_a.err;
-    const CliResult hanging = ab("20000", "20000 hang", {"--timeout", "1"});
+    const CliResult hanging = ab("20000", "20000 hang", {"--timeout", "5"});
     EXPECT_EQ(hanging.json().at("verdict"), "reject") << hanging.out << hanging.err;
     EXPECT_THAT(hanging.out, HasSubstr("timeout"));
     EXPECT_THAT(ab("1", "2", {"--budget", "5"}).err, HasSubstr("--pairs"));

@@ -22,7 +22,7 @@ protected:
     void SetUp() override {
         repository.write("burn.c", burn_source(1000));
         slow = repository.commit("As it was");
-        repository.write("burn.c", burn_source(900));
+        repository.write("burn.c", burn_source(500));
         fast = repository.commit("Less to do");
         fs::create_directories(cli.state() / "sources");
         fs::create_directory_symlink(repository.path(), cli.state() / "sources/parser");
@@ -42,7 +42,7 @@ protected:
 };
 
 TEST_F(OutsideRevisions, TheFasterRevisionIsAccepted) {
-    const CliResult done = ab(slow, fast);
+    const CliResult done = ab(slow, fast, {"--worth", "20%"});
     ASSERT_EQ(done.code, 0) << done.out << done.err;
     EXPECT_EQ(done.json().at("verdict"), "accept");
     const std::string entry =

@@ -84,7 +84,7 @@ protected:
 TEST_F(OutsideWorker, RunsWhatIsRegisteredConfined) {
     add_program();
     const std::string id = submit("registered", question(slow, fast, {"./burn", "4000"}));
-    const CliResult worked = cli.run({"worker", "--once"});
+    const CliResult worked = cli.work(id);
     ASSERT_EQ(worked.code, 0) << worked.err;
     EXPECT_EQ(queued(), 0U);
     const CliResult shown = cli.run({"show", id, "--json"});
@@ -109,7 +109,7 @@ TEST_F(OutsideWorker, RefusesWhatTheRegistrationDoesNotAllow) {
     changed["arms"]["B"]["env"] = {{"PARSER_MODE", "fast"}};
     changed["expect_diff"] = {"env.PARSER_MODE", "rev"};
     const std::string variable = submit("other-variable", changed);
-    EXPECT_EQ(cli.run({"worker", "--once"}).code, 0);
+    for (const std::string& id : {command, branch, variable}) EXPECT_EQ(cli.work(id).code, 0);
     EXPECT_THAT(cli.run({"watch", command}).err, HasSubstr("matches no registered one"));
     EXPECT_THAT(cli.run({"watch", branch}).err, HasSubstr("in no allowed branch or tag"));
     EXPECT_THAT(cli.run({"watch", variable}).err, HasSubstr("may not be set"));
@@ -121,7 +121,7 @@ TEST_F(OutsideWorker, TakesAnyCommandOnlyWhenStartedForIt) {
     const std::string id = submit("free-command", spec, {"--commands"});
     EXPECT_EQ(cli.run({"worker", "--once"}).code, 0);
     EXPECT_EQ(queued(), 1U);
-    const CliResult worked = cli.run({"worker", "--once", "--commands"});
+    const CliResult worked = cli.work(id, {"--commands"});
     EXPECT_EQ(worked.code, 0) << worked.err;
     EXPECT_EQ(cli.run({"show", id, "--json"}).json().at("verdict"), "accept") << worked.err;
 }

@@ -128,7 +128,7 @@ const BadFile kBadFiles[] = {
     {"lockstep-adapter", "/gates/3/adapter", 25, 18, "\"go\" in lockstep", "process (wall_seconds of a turn) or lines", "lockstep/README.md"},
     {"lockstep-metric", "/gates/3/metric", 24, 96, "\"frobs\" in lockstep", "\"adapter\": \"lines\"", ""},
     {"lockstep-engine", "/schedule/mode", 32, 13, "\"lockstep\" with steady-engine", "duet, process_pairs", "one process"},
-    {"sweep-axis", "/sweep/axes/model.size", 17, 24, "the key \"model.size\"", "a dotted path", ""},
+    {"sweep-axis", "/sweep/axes/model.size", 17, 24, "the key \"model.size\"", "args.<name>, env.<NAME>", ""},
 };
 // clang-format on
 

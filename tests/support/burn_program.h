@@ -8,7 +8,8 @@
 
 namespace steady {
 
-// usage: burn UNITS [crash|hang|flood|fail|other|slow-fork]
+// usage: burn UNITS [crash|hang|bomb|flood|fail|other]
+// bomb: 128 processes that wait, every other one in a session of its own.
 // `units` is what one unit costs; a revision that multiplies it is slower by as much.
 inline std::string burn_source(int units_per_mille = 1000, const std::string& says = "done") {
     return fmt::format(R"(#include <signal.h>
@@ -21,6 +22,10 @@ int main(int argc, char** argv) {{
     if (!strcmp(mode, "crash")) abort();
     if (!strcmp(mode, "fail")) {{ fputs("no input\n", stderr); return 3; }}
     if (!strcmp(mode, "hang")) {{ if (fork() == 0) setsid(); for (;;) pause(); }}
+    if (!strcmp(mode, "bomb")) {{
+        for (int i = 0; i < 7; ++i) if (fork() == 0 && i % 2) setsid();
+        for (;;) pause();
+    }}
     if (!strcmp(mode, "flood")) for (;;) puts("flood flood flood flood flood flood flood flood");
     const long units = argc > 1 ? atol(argv[1]) : 1000;
     volatile unsigned long sum = 0;

@@ -6,8 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 namespace steady {
 namespace {
@@ -84,6 +86,19 @@ CliResult SteadyCli::run(const std::vector<std::string>& arguments) const {
     result.out = slurp(out);
     result.err = slurp(err);
     return result;
+}
+
+CliResult SteadyCli::work(const std::string& id, const std::vector<std::string>& options) const {
+    std::vector<std::string> words = {"worker", "--once"};
+    words.insert(words.end(), options.begin(), options.end());
+    CliResult worked;
+    for (int i = 0; i < 600; ++i) {
+        worked = run(words);
+        const auto state = run({"show", id, "--json"}).json().value("state", "");
+        if (worked.code != 0 || (state != "queued" && state != "running")) break;
+        std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    }
+    return worked;
 }
 
 pid_t SteadyCli::start(const std::vector<std::string>& arguments) const {

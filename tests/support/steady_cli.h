@@ -29,6 +29,10 @@ public:
     CliResult run(const std::vector<std::string>& arguments) const;
     pid_t start(const std::vector<std::string>& arguments) const;  // output thrown away
 
+    // `worker --once` until the job is over: a worker leaves while another benchmark runs on this
+    // machine. The last worker's result.
+    CliResult work(const std::string& id, const std::vector<std::string>& options = {}) const;
+
     // Writes <root>/experiments/<id>.json from a JSON value, its id set, and returns the path.
     std::string experiment(const std::string& id, nlohmann::json spec) const;
 

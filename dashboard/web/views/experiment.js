@@ -15,6 +15,7 @@ import {
   section,
   table,
 } from '../parts.js';
+import { layoutControl, settingsTried } from './experiment_controls.js';
 import { profileSection } from './experiment_profile.js';
 import { attempts, environment, repeat } from './experiment_record.js';
 import { runsSection } from './experiment_runs.js';
@@ -413,6 +414,8 @@ export default {
       runsSection(data),
       evidence(data),
       ladder(data),
+      settingsTried(data),
+      layoutControl(data),
       program(data),
       profileSection(data, { count, nanoseconds }),
       checks(data),

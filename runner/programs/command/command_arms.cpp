@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <set>
 
 #include "kernels/base/error.h"
 #include "runner/spec/spec_command.h"
@@ -20,7 +19,11 @@ const Gate& measuring_gate(const Spec& spec) {
     return spec.gates.front();
 }
 
-std::set<std::string> arm_names() { return {"A", "B"}; }
+// The layout control B0 comes last: where A or B does not build, nothing else is tried.
+std::vector<std::string> arm_names(const Spec& spec) {
+    return has_layout_control(spec) ? std::vector<std::string>{"A", "B", "B0"}
+                                    : std::vector<std::string>{"A", "B"};
+}
 
 }  // namespace
 
@@ -86,7 +89,7 @@ const ProgramReport& CommandArms::prepare() {
         options.message = setup_.message;
         site_ = std::make_unique<BuildSite>(*source_, options);
     }
-    for (const std::string& name : arm_names()) {
+    for (const std::string& name : arm_names(spec)) {
         try {
             if (site_) build_arm(name);
             describe(name);
@@ -130,7 +133,11 @@ CommandLine CommandArms::beside(const std::vector<std::string>& argv) const {
 
 void CommandArms::add_facts(Fingerprint& fingerprint) const {
     for (const auto& [name, facts] : facts_)
-        add_program(fingerprint, name == "A" ? "program_a" : "program_b", facts);
+        add_program(fingerprint,
+                    name == "A"   ? "program_a"
+                    : name == "B" ? "program_b"
+                                  : "program_b0",
+                    facts);
 }
 
 std::map<std::string, std::string> check_command_arms(const CommandSetup& setup) {
@@ -138,13 +145,13 @@ std::map<std::string, std::string> check_command_arms(const CommandSetup& setup)
     std::map<std::string, std::string> commits;
     if (!setup.repository.empty()) {
         const Source source(setup.repository, setup.stop);
-        for (const std::string& name : arm_names()) {
+        for (const std::string& name : arm_names(spec)) {
             const Revision revision = source.resolve(spec.arms.at(name).rev);
             commits[name] = revision.commit.empty() ? "tree " + revision.tree : revision.commit;
         }
         return commits;
     }
-    for (const std::string& name : arm_names())
+    for (const std::string& name : arm_names(spec))
         for (const Gate& gate : spec.gates)
             program_path(arm_command(spec, name, &gate).at(0), setup.directory);
     return commits;

@@ -1,5 +1,5 @@
-// Both arms of an A/A pair are arm A, whatever the labels say, so that such a pair passes through
-// exactly the code of a measured one.
+// Both arms of an A/A pair are arm A, and the second of a control pair is B0, whatever the labels
+// say, so that such pairs pass through exactly the code of a measured one.
 #include "runner/programs/command/command_executor.h"
 
 #include <fmt/format.h>
@@ -26,6 +26,11 @@ std::string file_in(const std::string& directory, const std::string& path, bool&
         there = false;
         return "";
     }
+}
+
+// Whose values stand under "b" in a pair.
+const char* second_arm(PairKind kind) {
+    return kind == PairKind::aa ? "A" : kind == PairKind::control ? "B0" : "B";
 }
 
 void stop_if_cancelled(const CommandRun& run) {
@@ -76,6 +81,25 @@ void CommandExecutor::compare(const Gate& gate, OutputsReport& report,
     };
     const auto checks = compare_outputs(gate, a, b, run_check);
     report.checks.insert(report.checks.end(), checks.begin(), checks.end());
+    if (has_layout_control(spec())) compare_control(gate, a, report, logs);
+}
+
+// A control that does other work than A controls nothing. It is no fault of the candidate.
+void CommandExecutor::compare_control(const Gate& gate, const ArmOutput& a, OutputsReport& report,
+                                      std::map<std::string, std::string>& logs) {
+    const ArmOutput control = output_of("B0", gate);
+    logs["B0"] += control.run.end.out + "\n" + control.run.end.err + "\n";
+    const auto run_check = [&](const std::vector<std::string>& argv) {
+        CommandRun run = run_command(arms_.beside(argv));
+        stop_if_cancelled(run);
+        return run;
+    };
+    std::string trouble = control.run.exited() ? "" : control.run.how();
+    if (trouble.empty()) {
+        for (const OutputCheck& check : compare_outputs(gate, a, control, run_check))
+            if (!check.held && trouble.empty()) trouble = check.detail;
+    }
+    if (!trouble.empty()) report.baseline_failed = kControlFailed + trouble;
 }
 
 // The first run of what will be timed: does its output hold the metric, and in which unit?
@@ -100,7 +124,7 @@ void CommandExecutor::try_metrics(const Gate& gate, OutputsReport& report) {
 // The same with one turn of each process.
 void CommandExecutor::try_turns(const Gate& gate, OutputsReport& report) {
     try {
-        const TurnValues turns = this->turns(gate, "0", false);
+        const TurnValues turns = this->turns(gate, "0", PairKind::measure);
         report.units.insert(turns.units.begin(), turns.units.end());
     } catch (const RunFailed& failure) {
         const std::string trouble = fmt::format("{}: {}", failure.outcome, failure.what());
@@ -123,7 +147,7 @@ OutputsReport CommandExecutor::correctness() {
         if (!right || !report.baseline_failed.empty()) break;
         if (gate.level != Level::correctness) try_metrics(gate, report);
     }
-    for (const char* arm : {"A", "B"}) {
+    for (const char* arm : {"A", "B", "B0"}) {
         if (!spec().applied.contains(arm)) continue;
         const std::string directory = arms_.line(arm, spec().gates.front()).directory;
         const auto file = [&](const std::string& path) {
@@ -150,7 +174,8 @@ ReadRun CommandExecutor::timed_run(const std::string& arm, const Gate& gate) {
 
 void CommandExecutor::warm_up(const Gate& gate) {
     for (int i = 0; i < spec().schedule.warmup_runs; ++i)
-        for (const char* arm : {"A", "B"}) stop_if_cancelled(run_command(arms_.line(arm, gate)));
+        for (const auto& [arm, settings] : spec().arms)
+            stop_if_cancelled(run_command(arms_.line(arm, gate)));
 }
 
 CommandExecutor::Values CommandExecutor::turn(const std::string& arm, const Gate& gate,
@@ -172,15 +197,15 @@ CommandExecutor::Values CommandExecutor::turn(const std::string& arm, const Gate
 
 bool CommandExecutor::in_lockstep() const { return spec().schedule.mode == Mode::lockstep; }
 
-TurnValues CommandExecutor::turns(const Gate& gate, const std::string& coins, bool aa) {
+TurnValues CommandExecutor::turns(const Gate& gate, const std::string& coins, PairKind kind) {
     const auto line_of = [&](const char* arm) {
         return [this, arm, &gate] { return arms_.line(arm, gate); };
     };
-    return measure_turns(gate, spec().schedule, coins, line_of("A"), line_of(aa ? "A" : "B"));
+    return measure_turns(gate, spec().schedule, coins, line_of("A"), line_of(second_arm(kind)));
 }
 
 void CommandExecutor::measure_lockstep(const Gate& gate, Pair& pair, std::string& disturbed) {
-    const TurnValues turns = this->turns(gate, pair.coins, pair.kind == PairKind::aa);
+    const TurnValues turns = this->turns(gate, pair.coins, pair.kind);
     const std::string noise = noise_reason(turns.steal_share, turns.busy_others_share);
     if (!noise.empty()) disturbed = kNoiseReason + noise;
     put_equal(pair, gate, turns.a, turns.b);
@@ -194,7 +219,7 @@ void CommandExecutor::measure_processes(const MeasureRequest& request, const Gat
     const bool b_first = pair.coins.starts_with('1');
     for (const std::string label : {b_first ? "B" : "A", b_first ? "A" : "B"}) {
         turn_of = label;
-        values[label] = turn(pair.kind == PairKind::aa ? "A" : label, gate, disturbed);
+        values[label] = turn(label == "A" ? "A" : second_arm(pair.kind), gate, disturbed);
     }
     put_equal(pair, gate, values["A"], values["B"]);
 }

@@ -34,10 +34,12 @@ private:
     ArmOutput output_of(const std::string& arm, const Gate& gate);
     void try_metrics(const Gate& gate, OutputsReport& report);
     void warm_up(const Gate& gate);
+    void compare_control(const Gate& gate, const ArmOutput& a, OutputsReport& report,
+                         std::map<std::string, std::string>& logs);
     ReadRun timed_run(const std::string& arm, const Gate& gate);
     Values turn(const std::string& arm, const Gate& gate, std::string& disturbed);
     bool in_lockstep() const;
-    TurnValues turns(const Gate& gate, const std::string& coins, bool aa);
+    TurnValues turns(const Gate& gate, const std::string& coins, PairKind kind);
     void try_turns(const Gate& gate, OutputsReport& report);
     void measure_lockstep(const Gate& gate, Pair& pair, std::string& disturbed);
     void measure_processes(const MeasureRequest& request, const Gate& gate, Pair& pair,

@@ -1,0 +1,73 @@
+// What only some experiments have: the settings that a sweep tried before this confirmation, and
+// the layout control beside the candidate.
+import { h } from '../dom.js';
+import { effect, experimentLink, section, table } from '../parts.js';
+
+function outcome(sweep, point) {
+  const axes = Object.keys(point.values);
+  const chosen = sweep.chosen && axes.every((axis) => sweep.chosen[axis] === point.values[axis]);
+  if (chosen) return h('strong', null, 'chosen');
+  if (!point.id) return 'equals A';
+  if (point.verdict === 'inconclusive') return 'measured';
+  return [point.verdict, point.reason].filter(Boolean).join(' / ');
+}
+
+export function settingsTried(data) {
+  const sweep = data.sweep;
+  if (!sweep || !sweep.points.length) return null;
+  return section(
+    'Settings tried',
+    h(
+      'p',
+      null,
+      `A sweep tried ${sweep.points.length} settings of B in ${sweep.metric} with a few pairs each. `,
+      'The best was measured again: the verdict rests on those new pairs alone.',
+    ),
+    table(
+      [
+        ...Object.keys(sweep.points[0].values).map((axis) => ({
+          head: axis,
+          cell: (point) => h('code', null, point.values[axis]),
+        })),
+        { head: 'Change against A', number: true, cell: (point) => effect(point) },
+        { head: 'Pairs', number: true, cell: (point) => point.pairs || '–' },
+        { head: 'Outcome', cell: (point) => outcome(sweep, point) },
+        { head: 'Record', cell: (point) => (point.id ? experimentLink(point.id) : '–') },
+      ],
+      sweep.points,
+      { label: 'Every setting of the sweep' },
+    ),
+  );
+}
+
+export function layoutControl(data) {
+  const control = data.layout;
+  if (!control) return null;
+  const rows = [
+    { what: 'B0 against A', ...control },
+    {
+      what: 'B against A',
+      effect: data.analysis.effect,
+      interval: data.analysis.interval,
+      pairs: data.analysis.pairs,
+    },
+  ];
+  return section(
+    'Layout control',
+    h(
+      'p',
+      null,
+      'B0 does the same work as A in another layout: where code and data lie changes speed by ',
+      'itself. It decides nothing.',
+    ),
+    table(
+      [
+        { head: 'Compared', cell: (row) => row.what },
+        { head: `Change in ${control.metric}`, number: true, cell: (row) => effect(row) },
+        { head: 'Pairs', number: true, cell: (row) => row.pairs || '–' },
+      ],
+      rows,
+      { label: 'The layout control and the candidate, each against A' },
+    ),
+  );
+}
