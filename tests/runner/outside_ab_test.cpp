@@ -74,7 +74,10 @@ TEST_F(Outside, AFasterCommandIsAcceptedAndWrittenDown) {
     // The file that it ran can be run again, and is another run of the same question.
     const std::string file = shown.at("file");
     EXPECT_EQ(cli.run({"validate", file}).code, 0);
-    const CliResult again = cli.run({"run", file, "--json"});
+    const nlohmann::json known = cli.run({"run", file, "--json"}).json();
+    EXPECT_EQ(known.at("id"), shown.at("id")) << "the same programs: its verdict stands";
+    EXPECT_EQ(known.at("measured_now"), false);
+    const CliResult again = cli.run({"run", file, "--again", "--json"});
     EXPECT_EQ(again.json().at("experiment"), shown.at("experiment"));
     EXPECT_EQ(again.json().at("rerun"), 1);
     EXPECT_EQ(cli.run({"decide", "--all"}).code, 0);
