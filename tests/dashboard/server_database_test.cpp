@@ -229,13 +229,14 @@ TEST_F(OverDatabase, FreeCommandsNeedTheirScope) {
     EXPECT_EQ(tags_of(allowed), R"(["commands"])");
 }
 
-// The page submits by the same function as the command line.
+// The page says so while the file is typed, by the answer of every file that no worker can run.
 TEST_F(OverDatabase, ASweepIsNoJob) {
     json sweep = json::parse(spec_text("A claim that is long enough"));
     sweep["sweep"] = {{"axes", {{"kernels.rms_norm", {"reference", "avx2"}}}}, {"screen_pairs", 3}};
     const std::string answer = post("/api/experiments", sweep.dump(), "submit-secret");
-    EXPECT_EQ(status_of(answer), 400) << answer;
+    EXPECT_EQ(status_of(answer), 422) << answer;
     EXPECT_THAT(answer, HasSubstr("several experiments"));
+    EXPECT_THAT(post("/api/validate", sweep.dump(), "submit-secret"), HasSubstr("steady sweep"));
 }
 
 TEST_F(OverDatabase, TheLogNamesTheToken) {
