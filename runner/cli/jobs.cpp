@@ -191,7 +191,7 @@ JobResult run_job(Job& job, const Arguments& arguments,
 }
 
 Record run_here(const Spec& spec, const Arguments& arguments,
-                std::shared_ptr<PreparedWeights> weights) {
+                std::shared_ptr<PreparedWeights> weights, IfDecided decided) {
     refuse_sweep(spec);
     const std::string url = database_url(arguments.get("db"));
     if (!weights) weights = std::make_shared<PreparedWeights>();
@@ -202,6 +202,11 @@ Record run_here(const Spec& spec, const Arguments& arguments,
     Store store = open_store(arguments);
     Submitted submitted = submit_experiment(store, spec, mine);
     if (submitted.state == "done") {
+        if (decided == IfDecided::keep) {
+            Record record = store.load_record(submitted.id);
+            settle_record(store, record, !arguments.has("no-journal"));
+            return record;
+        }
         mine.fresh_rerun = true;
         submitted = submit_experiment(store, spec, mine);
     } else if (submitted.state == "failed" || submitted.state == "cancelled") {

@@ -22,11 +22,15 @@ namespace steady {
 JobResult run_job(Job& job, const Arguments& arguments,
                   const std::shared_ptr<PreparedWeights>& weights, RunPlace place = RunPlace::here);
 
+// A file that was decided before: measure it again, or take the record that there is.
+enum class IfDecided { again, keep };
+
 // Submits and works the job here and now; an unfinished one goes on, a finished one is run afresh.
 // Writes the journal entry unless --no-journal. Who runs several passes the weights from one to the
 // next. Throws Error when the job could not be finished.
 Record run_here(const Spec& spec, const Arguments& arguments,
-                std::shared_ptr<PreparedWeights> weights = nullptr);
+                std::shared_ptr<PreparedWeights> weights = nullptr,
+                IfDecided decided = IfDecided::again);
 
 // "  Δ +1.20 % [+0.40, +2.10]" for a line of progress; empty while nothing can be said.
 std::string effect_so_far(const std::optional<double>& effect, const Interval& interval);

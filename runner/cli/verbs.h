@@ -30,6 +30,9 @@ int verb_rerun(const Arguments& arguments);
 // verbs_ab.cpp: from two commands to a verdict
 int verb_ab(const Arguments& arguments);
 
+// verbs_bisect.cpp: from two revisions to a commit
+int verb_bisect(const Arguments& arguments);
+
 // verbs_sweep.cpp: from several values to one experiment
 int verb_sweep(const Arguments& arguments);
 

@@ -87,9 +87,9 @@ Workload decode_workload(const std::string& text, const std::string& file) {
                         "\"depth\": N}}, N a whole number up to {}",
                         file, found, kMostPositions));
     };
-    const nlohmann::json json = nlohmann::json::parse(text, nullptr, false, true);
-    if (!json.is_object()) refuse("no JSON object");
-    for (const auto& [key, value] : json.items()) {
+    const nlohmann::json document = nlohmann::json::parse(text, nullptr, false, true);
+    if (!document.is_object()) refuse("no JSON object");
+    for (const auto& [key, value] : document.items()) {
         const bool number = value.is_number_unsigned() && value <= kMostPositions;
         const bool known = key == "text"            ? value.is_string()
                            : key == "prompt_tokens" ? number && value > 0
@@ -97,10 +97,10 @@ Workload decode_workload(const std::string& text, const std::string& file) {
                                                     : false;
         if (!known) refuse(fmt::format("\"{}\": {}", key, value.dump().substr(0, 60)));
     }
-    if (!json.contains("text")) refuse("no \"text\"");
-    Workload workload{.text = json["text"].get<std::string>()};
-    workload.prompt_tokens = json.value("prompt_tokens", workload.prompt_tokens);
-    workload.depth = json.value("depth", workload.depth);
+    if (!document.contains("text")) refuse("no \"text\"");
+    Workload workload{.text = document["text"].get<std::string>()};
+    workload.prompt_tokens = document.value("prompt_tokens", workload.prompt_tokens);
+    workload.depth = document.value("depth", workload.depth);
     return workload;
 }
 

@@ -114,9 +114,8 @@ Thresholds thresholds(double proven) {
 
 Side side_of(const Analysis& analysis, End against) {
     const bool differs = analysis.verdict == Verdict::accept;
-    const bool alike =
-        analysis.verdict == Verdict::reject &&
-        (analysis.reason == "no_worthwhile_gain" || analysis.reason == "regression");
+    const bool alike = analysis.verdict == Verdict::reject &&
+                       (analysis.reason == "no_worthwhile_gain" || analysis.reason == "regression");
     if (differs) return against == End::good ? Side::bad : Side::good;
     if (alike) return against == End::good ? Side::good : Side::bad;
     return analysis.verdict == Verdict::inconclusive ? Side::open : Side::skipped;

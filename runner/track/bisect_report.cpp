@@ -47,7 +47,7 @@ std::string end_words(const Found& found, const std::string& sha) {
     return short_sha(sha);
 }
 
-std::string class_words(const Found& found, const Step& step) {
+std::string class_words(const Step& step) {
     if (step.kind == "ends") {
         return step.side == Side::bad ? "the ends differ" : "no difference shown";
     }
@@ -63,7 +63,6 @@ std::string class_words(const Found& found, const Step& step) {
         default:
             return "skipped" + (step.reason.empty() ? "" : ": " + step.reason);
     }
-    static_cast<void>(found);
 }
 
 std::string against_words(const Found& found, const Step& step) {
@@ -87,17 +86,19 @@ const char* change_word(const Found& found) { return found.gain ? "better" : "wo
 
 // Two sentences at most: what the ends are, and what that leaves.
 std::string ends_sentence(const Found& found) {
-    const Step& ends = found.steps.front();
-    if (ends.verdict == "reject" && (ends.reason == "no_worthwhile_gain" ||
-                                     ends.reason == "regression")) {
-        return fmt::format("The ends do not differ: BAD is not shown to be worse than GOOD in {} ({}, "
-                           "{} pairs), so there is no commit to search",
-                           found.metric, effect_words(ends), ends.pairs);
+    const Step& ends = *last_of(found, "ends");
+    if (ends.verdict == "reject" &&
+        (ends.reason == "no_worthwhile_gain" || ends.reason == "regression")) {
+        return fmt::format(
+            "The ends do not differ in {}: BAD against GOOD {} over {} pairs, so there "
+            "is no commit to search for",
+            found.metric, effect_words(ends), ends.pairs);
     }
     if (ends.verdict == "inconclusive") {
-        return fmt::format("Whether the ends differ in {} stays open ({}, {} pairs): raise "
-                           "schedule.pairs.max, or use a quieter machine",
-                           found.metric, effect_words(ends), ends.pairs);
+        return fmt::format(
+            "Whether the ends differ in {} stays open ({}, {} pairs): raise "
+            "schedule.pairs.max, or use a quieter machine",
+            found.metric, effect_words(ends), ends.pairs);
     }
     return fmt::format("The ends cannot be compared: {}", ends.sentence);
 }
@@ -115,8 +116,8 @@ std::vector<Row> rows_of(const Found& found) {
     for (const Step& step : found.steps) {
         rows.push_back({short_sha(step.commit.sha), shorten(step.commit.subject, 60),
                         against_words(found, step), step.effect ? effect_words(step) : "—",
-                        step.kind == "files" ? "—" : std::to_string(step.pairs),
-                        class_words(found, step), step.record.empty() ? "—" : step.record});
+                        step.kind == "files" ? "—" : std::to_string(step.pairs), class_words(step),
+                        step.record.empty() ? "—" : step.record});
     }
     return rows;
 }
@@ -143,8 +144,8 @@ std::string aligned(std::vector<Row> rows) {
     return out;
 }
 
-const Row kHead = {"commit", "subject", "against", "effect, 95 % interval", "pairs", "class",
-                   "record"};
+const Row kHead = {"commit", "subject", "against", "effect, 95 % interval",
+                   "pairs",  "class",   "record"};
 
 std::string markdown_rows(const std::vector<Row>& rows) {
     std::string out;
@@ -160,8 +161,8 @@ std::string markdown_rows(const std::vector<Row>& rows) {
 }
 
 std::string markdown_table(const Found& found) {
-    return fmt::format("| {} |\n|{}\n{}", fmt::join(kHead, " | "), " --- | --- | --- | --- | --- | --- | --- |",
-                       markdown_rows(rows_of(found)));
+    return fmt::format("| {} |\n|{}\n{}", fmt::join(kHead, " | "),
+                       " --- | --- | --- | --- | --- | --- | --- |", markdown_rows(rows_of(found)));
 }
 
 std::string commit_line(const Commit& commit) {
@@ -179,7 +180,9 @@ std::string left_open(const Found& found) {
             return std::find(shas.begin(), shas.end(), commit.sha) != shas.end();
         };
         out += fmt::format("* {}{}\n", commit_line(commit),
-                           in(skipped) ? ": could not be tested" : in(open) ? ": undecided" : "");
+                           in(skipped) ? ": could not be tested"
+                           : in(open)  ? ": undecided"
+                                       : "");
     }
     return out;
 }
@@ -249,7 +252,7 @@ int exit_code(const Found& found) {
     if (found.outcome == Outcome::found) return 0;
     if (found.outcome == Outcome::ends_alike) {
         for (const Verdict verdict : {Verdict::reject, Verdict::invalid}) {
-            if (found.steps.front().verdict == steady::name(verdict)) {
+            if (last_of(found, "ends")->verdict == steady::name(verdict)) {
                 return steady::exit_code(verdict);
             }
         }
@@ -261,10 +264,10 @@ std::string sentence(const Found& found) {
     const Step* parent = last_of(found, "parent");
     switch (found.outcome) {
         case Outcome::found:
-            return fmt::format("{} is the first {} commit: {} {} against its parent over {} pairs{}",
-                               short_sha(found.suspects.front().sha), change_word(found),
-                               found.metric, effect_words(*parent), parent->pairs,
-                               share_words(found, *parent));
+            return fmt::format(
+                "{} is the first {} commit: {} {} against its parent over {} pairs{}",
+                short_sha(found.suspects.front().sha), change_word(found), found.metric,
+                effect_words(*parent), parent->pairs, share_words(found, *parent));
         case Outcome::not_confirmed:
             return fmt::format(
                 "The search ended at {}, but a direct comparison with its parent does not confirm "
@@ -308,9 +311,8 @@ nlohmann::json json(const Found& found) {
     nlohmann::json steps = nlohmann::json::array(), suspects = nlohmann::json::array();
     for (const Step& step : found.steps) steps.push_back(step_json(step));
     for (const Commit& commit : found.suspects) suspects.push_back(commit_json(commit));
-    const auto tested = std::count_if(found.steps.begin(), found.steps.end(), [](const Step& step) {
-        return step.kind == "good";
-    });
+    const auto tested = std::count_if(found.steps.begin(), found.steps.end(),
+                                      [](const Step& step) { return step.kind == "good"; });
     return {{"id", found.id},
             {"outcome", name(found.outcome)},
             {"sentence", sentence(found)},
@@ -329,10 +331,9 @@ nlohmann::json json(const Found& found) {
 }
 
 std::string entry_path(const Found& found) {
-    const std::string day = found.steps.back().decided_at.empty()
-                                ? found.steps.front().decided_at.substr(0, 10)
-                                : found.steps.back().decided_at.substr(0, 10);
-    return fmt::format("journal/{}-{}.md", day, found.id);
+    std::string last;
+    for (const Step& step : found.steps) last = std::max(last, step.decided_at);
+    return fmt::format("journal/{}-{}.md", last.substr(0, 10), found.id);
 }
 
 std::string entry(const Found& found) {
@@ -351,7 +352,8 @@ std::string entry(const Found& found) {
                            ? commit_line(found.suspects.front())
                            : std::string("no culprit, ") + escape_markdown(name(found.outcome)));
     out += fmt::format(
-        "## Question\n\nWhich commit made {} {} between {} ({}, {}) and {} ({}, {})? The question is "
+        "## Question\n\nWhich commit made {} {} between {} ({}, {}) and {} ({}, {})? The question "
+        "is "
         "that of `{}`; {} commits were listed by {}.\n",
         markdown_code(found.metric), change_word(found), markdown_code(found.good),
         markdown_code(short_sha(found.good_commit.sha)),
@@ -366,7 +368,8 @@ std::string entry(const Found& found) {
     out += left_open(found);
     out += "\n## Steps\n\n" + markdown_table(found);
     out += fmt::format(
-        "\nEffects are of the commit relative to the one that it is compared with; + is better. Each "
+        "\nEffects are of the commit relative to the one that it is compared with; + is better. "
+        "Each "
         "step is an experiment of its own: `steady show RECORD`.\n");
     if (found.size.proven > 0) {
         out += fmt::format(
@@ -375,9 +378,8 @@ std::string entry(const Found& found) {
             "it is.\n",
             figures::percent(std::expm1(found.size.proven), 2));
     }
-    out += fmt::format("\n## Machine\n\n{}, {}\n\n## Repeat\n\n{}\n",
-                       escape_markdown(found.host), escape_markdown(found.cpu),
-                       markdown_code(found.command));
+    out += fmt::format("\n## Machine\n\n{}, {}\n\n## Repeat\n\n{}\n", escape_markdown(found.host),
+                       escape_markdown(found.cpu), markdown_code(found.command));
     return with_empty_notes(std::move(out));
 }
 

@@ -41,20 +41,20 @@ enum class Outcome {
 const char* name(Outcome outcome);
 
 struct Found {
-    std::string id;                // of the entry
-    std::string file, metric;      // the question
-    std::string good, bad;         // as asked
+    std::string id;            // of the entry
+    std::string file, metric;  // the question
+    std::string good, bad;     // as asked
     Commit good_commit, bad_commit;
-    std::string path;              // how the commits were listed: first-parent, ancestry-path
-    std::size_t commits = 0;       // from GOOD, without it, to BAD
-    bool gain = false;             // BAD is the better end
+    std::string path;         // how the commits were listed: first-parent, ancestry-path
+    std::size_t commits = 0;  // from GOOD, without it, to BAD
+    bool gain = false;        // BAD is the better end
     Size size;
     std::vector<Step> steps;
     Outcome outcome = Outcome::ends_alike;
     std::vector<Commit> suspects;  // one, when found or not confirmed
     std::string parent;            // of the only suspect
     std::string host, cpu;
-    std::string command;           // asks again
+    std::string command;  // asks again
 };
 
 // 0 for found; the first step's verdict for ends_alike; else that of inconclusive.
