@@ -54,7 +54,9 @@ int check_journal(const Arguments& arguments, Store& store) {
     if (fs::exists(folder)) {
         for (const auto& file : fs::directory_iterator(folder)) {
             const std::string name = file.path().filename().string();
-            if (name.size() > 11 && name[4] == '-' && name.ends_with(".md"))
+            if (name.size() <= 11 || name[4] != '-' || !name.ends_with(".md")) continue;
+            // The entry of a search rests on several records and has none of its own.
+            if (!read_file(file.path().string()).starts_with("---\nkind: bisect\n"))
                 unknown.insert("journal/" + name);
         }
     }
