@@ -8,7 +8,9 @@ namespace {
 
 const Option kModels{"models", "DIRS", "folders of models, colon-separated (else STEADY_MODELS)"};
 const Option kEngine{"engine", "FILE", "the steady-engine to run (else the one beside steady)"};
-const Option kExitMap{"exit-map", "MAP", "bisect: exit 0, 1, 125 for accept, reject, other"};
+const Option kExitMap{
+    "exit-map", "MAP",
+    "bisect: for `git bisect run`, exit 0 accept, 1 reject, 125 cannot be judged, 128 stop"};
 const Option kPairs{"pairs", "N", "number of pairs"};
 const Option kForce{"force", "", "overwrite an existing file"};
 const Option kPrograms{"programs", "DIR", "registered programs (else STEADY_PROGRAMS)"};
@@ -82,6 +84,9 @@ const std::array kVerbs{
           {"because", "TEXT", "why, for the journal"},
           {"seed", "S", "of the coins that draw the order"},
           {"no-journal", "", "keep the record only, write no entry"},
+          {"exit-map", "MAP",
+           "bisect: for `git bisect run`, exit 0 when B is as good as A within --worth, 1 worse, "
+           "125 cannot be judged, 128 stop"},
           kModels},
          verb_ab},
     Verb{"bisect",
@@ -218,7 +223,8 @@ const std::array kVerbs{
          1,
          "print a short table for a pull request",
          {{"format", "F", "md (default) or text"},
-          {"exit-code", "", "exit with the verdict's code"}},
+          {"exit-code", "", "exit with the verdict's code"},
+          kExitMap},
          verb_report},
     Verb{"export",
          "ID… FILE",

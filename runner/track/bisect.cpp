@@ -121,4 +121,17 @@ Side side_of(const Analysis& analysis, End against) {
     return analysis.verdict == Verdict::inconclusive ? Side::open : Side::skipped;
 }
 
+Side side_of_claim(const Spec& spec, const Analysis& analysis) {
+    if (analysis.verdict == Verdict::accept) return Side::good;
+    if (analysis.verdict == Verdict::reject) {
+        const bool program = analysis.reason == "wrong_output" || analysis.reason == "unstable";
+        return program ? Side::skipped : Side::bad;
+    }
+    const Gate* gate = deciding_gate(spec);
+    const bool better = analysis.verdict == Verdict::inconclusive && gate != nullptr &&
+                        gate->goal == Goal::equivalent && analysis.interval.low &&
+                        std::log1p(*analysis.interval.low) > -gate->margin;
+    return better ? Side::good : Side::skipped;
+}
+
 }  // namespace steady::bisect

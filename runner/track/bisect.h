@@ -66,4 +66,9 @@ enum class End { good, bad };
 // Of a test of a commit against an end, in which arm B is the one that is better if they differ.
 Side side_of(const Analysis& analysis, End against);
 
+// For `git bisect run`, of a file whose arm B is the commit: good, the claim holds; bad, it is
+// rejected by its numbers; skipped, the commit could not be judged. "As good as A" also holds for a
+// commit that is better.
+Side side_of_claim(const Spec& spec, const Analysis& analysis);
+
 }  // namespace steady::bisect

@@ -271,5 +271,126 @@ TEST_F(BisectSearch, AWrongCallIsRefusedBeforeAnythingIsMeasured) {
     EXPECT_EQ(experiments(), 0U);
 }
 
+// `git bisect run` itself, with commits to skip: one does not build, one prints something wrong.
+class GitBisectRun : public BisectSearch {
+protected:
+    // What git said; the program's words come after `ab` and its revisions.
+    std::string git_bisect(const std::vector<std::string>& words) {
+        repository.git({"bisect", "start", commits.back(), commits.front()});
+        ChildOptions options;
+        options.argv = {"/usr/bin/git",
+                        "bisect",
+                        "run",
+                        "/usr/bin/env",
+                        "PATH=/usr/bin:/bin",
+                        "STEADY_ROOT=" + cli.root().string(),
+                        "STEADY_STATE_DIR=" + cli.state().string(),
+                        STEADY_BIN_DIR "/steady"};
+        options.argv.insert(options.argv.end(), words.begin(), words.end());
+        options.directory = repository.path();
+        options.env = {{"GIT_CONFIG_GLOBAL", "/dev/null"}};
+        const ChildEnd end = run_child(options, 600);
+        code = end.code;
+        return end.out + end.err;
+    }
+    std::vector<std::string> ab(const std::string& baseline) const {
+        return {"ab",
+                "--rev",
+                baseline,
+                "--rev",
+                ".",
+                "--build",
+                "cc -c -o program.o program.c",
+                "--adapter",
+                "lines",
+                "--metric",
+                "work_items",
+                "--direction",
+                "lower",
+                "--pairs",
+                "30",
+                "--quiet",
+                "--exit-map",
+                "bisect",
+                "--",
+                "sh",
+                "bench"};
+    }
+    void commit_of(const std::string& program, int work) {
+        repository.write("program.c", program);
+        commit(work);
+    }
+    int code = -1;
+};
+
+TEST_F(GitBisectRun, TheCulpritIsNamedByGit) {
+    const std::string right = "int right;\n", wrong = "no program\n";
+    commit_of(right, 1000);
+    commit_of(right, 1000);
+    commit_of(right, 900);  // better is as good as good
+    commit_of(wrong, 1000);
+    commit_of(right, 1000);
+    commit_of(right, 1100);
+    commit_of(right, 1100);
+    const std::string said = git_bisect(ab(commits.front()));
+    EXPECT_EQ(code, 0) << said;
+    EXPECT_THAT(said, HasSubstr(commits[5] + " is the first bad commit"));
+}
+
+TEST_F(GitBisectRun, GitStopsWhenNoCommitCanBeJudged) {
+    commit_of("no program\n", 1000);
+    for (const int work : {1000, 1000, 1100, 1100}) commit_of("int right;\n", work);
+    const std::string broken = git_bisect(ab(commits.front()));
+    EXPECT_EQ(code, 128) << broken;
+    EXPECT_THAT(broken, HasSubstr("git bisect stops"));
+    EXPECT_THAT(broken, Not(HasSubstr("is the first bad commit")));
+    repository.git({"bisect", "reset"});
+    const std::string unknown = git_bisect(ab("no-such-revision"));
+    EXPECT_EQ(code, 128) << unknown;
+    repository.git({"bisect", "reset"});
+    const std::string misspelt = git_bisect({"abc", "--exit-map", "bisect"});
+    EXPECT_EQ(code, 128) << misspelt;
+}
+
+TEST_F(GitBisectRun, TheReportOfARecordHasTheSameCodes) {
+    line(1, 1);
+    const auto asked = [&](const std::string& a, const std::string& b) {
+        std::vector<std::string> words = {"ab",
+                                          "--rev",
+                                          a,
+                                          "--rev",
+                                          b,
+                                          "--repo",
+                                          "counter",
+                                          "--adapter",
+                                          "lines",
+                                          "--metric",
+                                          "work_items",
+                                          "--direction",
+                                          "lower",
+                                          "--pairs",
+                                          "30",
+                                          "--json",
+                                          "--quiet",
+                                          "--exit-map",
+                                          "bisect",
+                                          "--",
+                                          "sh",
+                                          "bench"};
+        const CliResult done = cli.run(words);
+        const std::string id = done.json().at("id").get<std::string>();
+        const auto report = [&](std::vector<std::string> more) {
+            more.insert(more.begin(), {"report", id, "--exit-code"});
+            return cli.run(more).code;
+        };
+        return std::vector<int>{done.code, report({"--exit-map", "bisect"}), report({})};
+    };
+    EXPECT_EQ(asked(commits[0], commits[1]), (std::vector<int>{1, 1, 10}));
+    EXPECT_EQ(asked(commits[0], "HEAD~1"), (std::vector<int>{125, 125, 12})) << "one commit";
+    repository.write("notes", "other\n");
+    const std::string same = repository.commit("As it was");
+    EXPECT_EQ(asked(commits[1], same), (std::vector<int>{0, 0, 0}));
+}
+
 }  // namespace
 }  // namespace steady

@@ -125,6 +125,28 @@ TEST(Bisect, TheClassFollowsFromWhichEndTheCommitDiffersFrom) {
     }
 }
 
+// What `git bisect run` is told: the claim of the file holds, is rejected, or nobody knows.
+TEST(Bisect, AClaimHoldsIsRejectedOrCannotBeJudged) {
+    Spec spec;
+    spec.gates = {{.id = "speed", .role = Role::decides, .margin = 0.01}};
+    const auto side = [&](Verdict verdict, const char* reason, double low, double high) {
+        return side_of_claim(spec, answer(verdict, reason, low, high));
+    };
+    EXPECT_EQ(side(Verdict::accept, "", 0.01, 0.02), Side::good);
+    for (const char* reason : {"regression", "no_worthwhile_gain", "guard_failed"}) {
+        EXPECT_EQ(side(Verdict::reject, reason, -0.2, -0.1), Side::bad) << reason;
+    }
+    for (const char* reason : {"wrong_output", "unstable"}) {
+        EXPECT_EQ(side(Verdict::reject, reason, 0.01, 0.02), Side::skipped) << reason;
+    }
+    EXPECT_EQ(side(Verdict::invalid, "build_failed", 0.1, 0.2), Side::skipped);
+    EXPECT_EQ(side(Verdict::inconclusive, "", 0.01, 0.02), Side::skipped) << "no gain is shown";
+    spec.gates[0].goal = Goal::equivalent;
+    EXPECT_EQ(side(Verdict::inconclusive, "", 0.01, 0.05), Side::good) << "better is as good";
+    EXPECT_EQ(side(Verdict::inconclusive, "", -0.02, 0.05), Side::skipped);
+    EXPECT_EQ(side(Verdict::invalid, "", 0.01, 0.05), Side::skipped);
+}
+
 // Thresholds rest on what is proven, never on the estimate: an early stop makes that too large.
 TEST(Bisect, ThresholdsLieBelowTheProvenBound) {
     const Thresholds asked{.floor = 0, .worth = 0.01};
