@@ -288,7 +288,7 @@ private:
         if (!differ) return false;
         found_.size = bisect::size_of(ends, asked);
         if (!bisect::needs_sizing(found_.size)) return true;
-        const bisect::Thresholds half = bisect::thresholds(found_.size.estimate);
+        const bisect::Thresholds half = bisect::sizing(found_.size);
         const Analysis size = ask("size", "size", bad(), line_.good, found_.gain, half);
         found_.size = bisect::sized(found_.size, size, half);
         decide(bisect::Side::bad, "how much they differ");
@@ -309,7 +309,7 @@ private:
 
     bisect::Side test(const bisect::Commit& commit) {
         if (const auto same = same_files(commit)) return *same;
-        const bisect::Thresholds asked = bisect::thresholds(found_.size.proven);
+        const bisect::Thresholds asked = bisect::thresholds(found_.size);
         const std::string what = commit.sha.substr(0, 7);
         bisect::Side side = bisect::side_of(
             ask("good", what, commit, line_.good, found_.gain, asked), bisect::End::good);
@@ -351,8 +351,7 @@ private:
     void confirm() {
         const bisect::Commit& culprit = found_.suspects.front();
         found_.parent = line_.first_parent.at(culprit.sha);
-        const bisect::Thresholds asked{deciding_gate(spec_)->floor,
-                                       bisect::thresholds(found_.size.proven).worth};
+        const bisect::Thresholds asked = bisect::confirming(found_.size, *deciding_gate(spec_));
         const Analysis analysis = ask("parent", "confirm", culprit,
                                       commit_of(source_, found_.parent), found_.gain, asked);
         const bool confirmed = analysis.verdict == Verdict::accept;

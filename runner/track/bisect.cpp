@@ -35,6 +35,11 @@ Set suspected(const History& history, const std::vector<Side>& sides) {
     return in;
 }
 
+Thresholds within_limits(double floor, double worth) {
+    return {.floor = std::min(floor, kMostShare),
+            .worth = std::clamp(worth, kLeastWorth, kMostShare)};
+}
+
 }  // namespace
 
 const char* name(Side side) {
@@ -107,9 +112,14 @@ Size sized(const Size& first, const Analysis& second, const Thresholds& asked) {
 
 bool usable(const Size& size) { return size.proven >= 2 * kLeastWorth; }
 
-Thresholds thresholds(double proven) {
-    const double half = std::clamp(proven / 2, kLeastWorth, kMostShare);
-    return {.floor = half, .worth = half};
+Thresholds sizing(const Size& size) { return within_limits(size.estimate / 2, size.estimate / 2); }
+
+Thresholds thresholds(const Size& size) {
+    return within_limits(size.proven / 4, size.proven * 3 / 4);
+}
+
+Thresholds confirming(const Size& size, const Gate& gate) {
+    return within_limits(gate.floor, size.proven);
 }
 
 Side side_of(const Analysis& analysis, End against) {

@@ -51,16 +51,20 @@ struct Size {
 // From a test that asked whether the better end is better than the worse end.
 Size size_of(const Analysis& ends, const Thresholds& asked);
 // An early stop proves that there is an effect, hardly how large it is; a bound far below the
-// estimate makes every later test long. True: ask again, with thresholds(estimate).
+// estimate makes every later test long. True: ask again, with sizing(size).
 bool needs_sizing(const Size& size);
+Thresholds sizing(const Size& size);
 // After that second test.
 Size sized(const Size& first, const Analysis& second, const Thresholds& asked);
 // False: no test can be built on so small a bound.
 bool usable(const Size& size);
 
-// Of a test that tells an effect of at least `proven` from none: accept shows more than half of it,
-// reject less than all of it.
-Thresholds thresholds(double proven);
+// Of a test of a commit against an end: accept shows more than a quarter of the proven bound,
+// reject less than all of it. The true effect between the ends is larger than the bound, so both
+// answers take about as many pairs; a larger worth keeps noise from refusing the test.
+Thresholds thresholds(const Size& size);
+// Of the culprit against its parent: accept shows more than the file's own floor.
+Thresholds confirming(const Size& size, const Gate& gate);
 
 enum class End { good, bad };
 // Of a test of a commit against an end, in which arm B is the one that is better if they differ.

@@ -374,7 +374,8 @@ std::string entry(const Found& found) {
     if (found.size.proven > 0) {
         out += fmt::format(
             "\nAt least {} between the ends is proven. A commit is on the bad side when more than "
-            "half of that is shown between it and GOOD, and on the good side when less than all of "
+            "a quarter of that is shown between it and GOOD, and on the good side when less than "
+            "all of "
             "it is.\n",
             figures::percent(std::expm1(found.size.proven), 2));
     }

@@ -156,7 +156,7 @@ TEST(Bisect, ThresholdsLieBelowTheProvenBound) {
     EXPECT_TRUE(needs_sizing(early));
     EXPECT_FALSE(needs_sizing(size_of(answer(Verdict::accept, "", 0.04, 0.06), asked)));
 
-    const Thresholds half = thresholds(early.estimate);
+    const Thresholds half = sizing(early);
     const Size proven = sized(early, answer(Verdict::accept, "", 0.02, 0.06), half);
     EXPECT_NEAR(proven.proven, early.estimate / 2, 1e-12) << "its floor, by the rule's own alpha";
     const Size less =
@@ -166,7 +166,7 @@ TEST(Bisect, ThresholdsLieBelowTheProvenBound) {
     EXPECT_NEAR(open.proven, early.proven, 1e-12);
 
     for (const double bound : {0.002, 0.01, 0.1, 0.9, 3.0}) {
-        const Thresholds one = thresholds(bound);
+        const Thresholds one = thresholds({.estimate = 2 * bound, .proven = bound});
         EXPECT_LE(one.floor + one.worth, bound + 1e-12) << "a good commit must be above BAD";
         EXPECT_GT(one.floor, 0);
     }
