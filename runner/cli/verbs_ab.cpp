@@ -244,8 +244,7 @@ std::string pretty(const FileJson& file) {
 
 }  // namespace
 
-int verb_ab(const Arguments& arguments) {
-    check_exit_map(arguments);
+std::string write_question(const Arguments& arguments) {
     if (arguments.has("adapter") && find_adapter(arguments.get("adapter")) == nullptr) {
         Words names;
         for (const Adapter& adapter : adapters()) names.emplace_back(adapter.name);
@@ -261,6 +260,12 @@ int verb_ab(const Arguments& arguments) {
     make_directories(fs::path(path).parent_path().string());
     write_file_atomic(path, text);
     if (!arguments.has("quiet")) fmt::print(stderr, "file {}\n", path);
+    return path;
+}
+
+int verb_ab(const Arguments& arguments) {
+    check_exit_map(arguments);
+    const std::string path = write_question(arguments);
     const Record record = run_here(load_spec(path), arguments);
     nlohmann::json shown = show_json(record);
     shown["file"] = path;

@@ -171,7 +171,7 @@ nlohmann::json step_document(const Spec& spec, const std::string& a, const std::
 
 class CommitSearch {
 public:
-    CommitSearch(const Arguments& arguments, const Spec& spec)
+    CommitSearch(const Arguments& arguments, const Spec& spec, const std::string& file)
         : arguments_(arguments),
           spec_(spec),
           source_(resolve_repository(spec.subject.repo), &interrupt_signal()) {
@@ -179,7 +179,7 @@ public:
         const bool ancestry = arguments.has("ancestry-path");
         line_ = line_between(source_, arguments.words[0], arguments.words[1], ancestry);
         sides_.assign(line_.history.size(), bisect::Side::unknown);
-        found_.file = arguments.words.size() > 2 ? arguments.words[2] : spec.id;
+        found_.file = fs::path(file).stem().string();
         found_.metric = deciding_gate(spec)->metric;
         found_.good = arguments.words[0];
         found_.bad = arguments.words[1];
@@ -377,13 +377,39 @@ std::string write_found(const bisect::Found& found) {
     return name;
 }
 
+// FILE, or the file that the options and the command after -- describe.
+std::string question_file(const Arguments& arguments) {
+    const std::size_t own = arguments.words.size() - arguments.rest.size();
+    if (own == 3 && arguments.rest.empty()) {
+        for (const Option& option : question_options()) {
+            const std::string name(option.name);
+            if (!arguments.has(name) && !arguments.lists.contains(name)) continue;
+            throw Error(
+                fmt::format("--{} stands for a field of FILE: change the file, or give a "
+                            "command after -- instead of it",
+                            name));
+        }
+        return arguments.words[2];
+    }
+    if (own != 2 || arguments.rest.empty()) {
+        throw Error(
+            "usage: steady bisect GOOD BAD FILE, or steady bisect GOOD BAD [--build 'COMMAND'] -- "
+            "COMMAND [ARGUMENT…]. `steady help bisect` says more");
+    }
+    Arguments question = arguments;
+    question.lists["rev"] = {arguments.words[0], arguments.words[1]};
+    question.words = arguments.rest;
+    return write_question(question);
+}
+
 }  // namespace
 
 int verb_bisect(const Arguments& arguments) {
-    const Spec spec = load_spec(arguments.words[2]);
+    const std::string file = question_file(arguments);
+    const Spec spec = load_spec(file);
     check_question(spec);
     interrupt_signal();
-    const bisect::Found found = CommitSearch(arguments, spec).run();
+    const bisect::Found found = CommitSearch(arguments, spec, file).run();
     nlohmann::json json = bisect::json(found);
     std::string text = bisect::text(found);
     json["journal"] = nullptr;

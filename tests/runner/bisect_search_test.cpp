@@ -169,6 +169,17 @@ TEST_F(BisectSearch, ACommitThatMadeThingsBetterIsFoundToo) {
     EXPECT_NEAR(done.json().at("steps").back().at("effect").get<double>(), 0.25, 1e-6);
 }
 
+TEST_F(BisectSearch, ACommandNeedsNoFile) {
+    line(5, 3);
+    const CliResult done = cli.run({"bisect", commits.front(), commits.back(), "--repo", "counter",
+                                    "--adapter", "lines", "--metric", "work_items", "--direction",
+                                    "lower", "--pairs", "30", "--json", "--", "sh", "bench"});
+    ASSERT_EQ(done.code, 0) << done.out << done.err;
+    EXPECT_EQ(done.json().at("culprit").at("commit"), commits[3]);
+    const std::string written = done.json().at("file").get<std::string>();
+    EXPECT_TRUE(fs::exists(cli.root() / "experiments" / (written + ".json"))) << written;
+}
+
 TEST_F(BisectSearch, EqualEndsEndTheSearch) {
     for (const int work : {1000, 1200, 1000}) commit(work);
     const CliResult done = bisect();
@@ -263,6 +274,10 @@ TEST_F(BisectSearch, AWrongCallIsRefusedBeforeAnythingIsMeasured) {
     EXPECT_THAT(refused(commits[1], commits[1]), HasSubstr("one commit"));
     EXPECT_THAT(refused("no-such", commits[1]), HasSubstr("no-such"));
     EXPECT_THAT(refused(commits[1], "."), HasSubstr("files as they are"));
+    const CliResult both = bisect(commits[0], commits[3], {"--pairs", "20"});
+    EXPECT_EQ(both.code, 2);
+    EXPECT_THAT(both.err, HasSubstr("--pairs stands for a field of FILE"));
+    EXPECT_EQ(cli.run({"bisect", commits[0], commits[3]}).code, 2);
     nlohmann::json other = question();
     other["arms"]["B"]["args"] = {"x"};
     other["expect_diff"] = {"args", "rev"};
