@@ -220,6 +220,72 @@ TEST_F(BisectSearch, WhereOnlySkippedCommitsRemainTheRangeIsReported) {
                 HasSubstr("could not be tested"));
 }
 
+// Its runs alternate between half and one and a half times the work, so no number of pairs decides.
+TEST_F(BisectSearch, AnUndecidedCommitIsNamedAndNotGuessed) {
+    for (const int work : {1000, 1000}) commit(work);
+    const std::string turns = repository.beside("turns");
+    repository.write("bench", "echo 'sum: right'\necho >> " + turns + "\nn=$(wc -l < " + turns +
+                                  ")\nif [ $((n % 2)) = 0 ]; then v=500; else v=1500; fi\n"
+                                  "echo '{\"metric\": \"work_items\", \"value\": '$v'}'\n");
+    commits.push_back(repository.commit("Restless"));
+    for (const int work : {1100, 1100}) commit(work);
+    const CliResult done = bisect();
+    EXPECT_EQ(done.code, 11) << done.out << done.err;
+    const nlohmann::json result = done.json();
+    EXPECT_EQ(result.at("outcome"), "range");
+    std::vector<std::string> kinds, suspects;
+    for (const auto& step : result.at("steps")) {
+        if (step.at("commit") == commits[2]) kinds.push_back(step.at("kind"));
+    }
+    EXPECT_EQ(kinds, (std::vector<std::string>{"good", "bad"})) << "asked against both ends";
+    EXPECT_EQ(class_of(result, commits[2]), "open");
+    for (const auto& one : result.at("suspects")) suspects.push_back(one.at("commit"));
+    EXPECT_EQ(suspects, (std::vector<std::string>{commits[2], commits[3]}));
+    EXPECT_THAT(read_file((cli.root() / result.at("journal").get<std::string>()).string()),
+                HasSubstr("Restless: undecided"));
+}
+
+// Many small steps: the file asks for more than 1 %, and no single commit did that.
+TEST_F(BisectSearch, ASuspectThatItsParentDoesNotConfirmIsNoCulprit) {
+    nlohmann::json large = question();
+    large["gates"][1]["floor"] = "1%";
+    file = cli.experiment("large", large);
+    for (int i = 0; i < 12; ++i) commit(1000 + 6 * i);
+    const CliResult done = bisect();
+    EXPECT_EQ(done.code, 11) << done.out << done.err;
+    EXPECT_EQ(done.json().at("outcome"), "not_confirmed");
+    EXPECT_TRUE(done.json().at("culprit").is_null());
+    EXPECT_EQ(done.json().at("steps").back().at("kind"), "parent");
+}
+
+TEST_F(BisectSearch, AMergeIsSearchedInsideWhereAsked) {
+    for (const int work : {1000, 1000}) commit(work);
+    repository.git({"checkout", "--quiet", "-b", "side"});
+    repository.write("side", "1\n");
+    const std::string fine = repository.commit("Fine");
+    repository.git({"checkout", "--quiet", "main"});
+    commit(1000);
+    repository.git({"checkout", "--quiet", "side"});
+    repository.write("bench", read_file(repository.path() + "/bench") + "# on the side\n");
+    std::string text = read_file(repository.path() + "/bench");
+    text.replace(text.find("1000"), 4, "1100");
+    repository.write("bench", text);
+    const std::string culprit = repository.commit("More work");
+    repository.git({"checkout", "--quiet", "main"});
+    repository.git({"merge", "--quiet", "--no-ff", "--message", "Merge", "side"});
+    const std::string merge = repository.git({"rev-parse", "HEAD"});
+    commits.push_back(merge);
+    const CliResult first = bisect(commits.front(), merge);
+    ASSERT_EQ(first.code, 0) << first.out << first.err;
+    EXPECT_EQ(first.json().at("culprit").at("commit"), merge);
+    const CliResult all = bisect(commits.front(), merge, {"--ancestry-path"});
+    ASSERT_EQ(all.code, 0) << all.out << all.err;
+    EXPECT_EQ(all.json().at("culprit").at("commit"), culprit);
+    const CliResult aside = bisect(fine, merge);
+    EXPECT_EQ(aside.code, 2);
+    EXPECT_THAT(aside.err, HasSubstr("--ancestry-path"));
+}
+
 TEST_F(BisectSearch, EqualFilesAreNotMeasuredTwice) {
     commit(1000);
     for (const int work : {1000, 1100}) {
@@ -234,9 +300,9 @@ TEST_F(BisectSearch, EqualFilesAreNotMeasuredTwice) {
 }
 
 TEST_F(BisectSearch, AKilledSearchGoesOnAndMeasuresNothingTwice) {
-    pause = "0.05";  // the kill must meet the search in the middle of a step
-    line(12, 8);
-    for (const std::size_t until : {1U, 3U}) {
+    pause = "0.02";  // the kill must meet the search in the middle of a step
+    line(6, 4);
+    for (const std::size_t until : {1U, 2U}) {
         const pid_t child = cli.start({"bisect", commits.front(), commits.back(), file});
         while (done_jobs() < until) {
             int status = 0;
@@ -249,7 +315,7 @@ TEST_F(BisectSearch, AKilledSearchGoesOnAndMeasuresNothingTwice) {
     }
     const CliResult done = bisect();
     ASSERT_EQ(done.code, 0) << done.out << done.err;
-    EXPECT_EQ(done.json().at("culprit").at("commit"), commits[8]);
+    EXPECT_EQ(done.json().at("culprit").at("commit"), commits[4]);
     const std::size_t steps = done.json().at("steps").size();
     EXPECT_EQ(done_jobs(), steps) << "a finished step was measured again";
     const std::size_t attempts = experiments();
