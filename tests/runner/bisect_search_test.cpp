@@ -296,6 +296,13 @@ TEST_F(BisectSearch, EqualFilesAreNotMeasuredTwice) {
     const CliResult done = bisect();
     ASSERT_EQ(done.code, 0) << done.out << done.err;
     EXPECT_EQ(done.json().at("culprit").at("commit"), commits[3]);
+    int same = 0;
+    for (const auto& step : done.json().at("steps")) {
+        if (step.at("kind") != "files") continue;
+        EXPECT_EQ(step.at("record"), "") << "an experiment";
+        ++same;
+    }
+    EXPECT_EQ(same, 1) << done.out;
     EXPECT_LE(builds(), 3U);
 }
 
