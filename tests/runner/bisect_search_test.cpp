@@ -300,8 +300,9 @@ TEST_F(BisectSearch, EqualFilesAreNotMeasuredTwice) {
     const CliResult done = bisect();
     ASSERT_EQ(done.code, 0) << done.out << done.err;
     EXPECT_EQ(done.json().at("culprit").at("commit"), commits[3]);
+    const nlohmann::json result = done.json();
     int same = 0;
-    for (const auto& step : done.json().at("steps")) {
+    for (const auto& step : result.at("steps")) {
         if (step.at("kind") != "files") continue;
         EXPECT_EQ(step.at("record"), "") << "an experiment";
         ++same;
