@@ -6,6 +6,7 @@
 
 #include "kernels/base/error.h"
 #include "runner/cli/command_line.h"
+#include "runner/cli/exit_map.h"
 #include "runner/cli/verbs.h"
 
 int main(int argc, char** argv) {
@@ -20,9 +21,9 @@ int main(int argc, char** argv) {
         return parsed.verb->run(parsed.arguments);
     } catch (const Error& error) {
         fmt::print(stderr, "steady: {}\n", error.what());
-        return error.exit_code;
+        return error_exit(error.exit_code, argc, argv);
     } catch (const std::exception& error) {
         fmt::print(stderr, "steady: internal error: {}\n", error.what());
-        return kExitInternal;
+        return error_exit(kExitInternal, argc, argv);
     }
 }

@@ -10,6 +10,7 @@
 #include "kernels/base/error.h"
 #include "runner/cli/programs.h"
 #include "runner/cli/records.h"
+#include "runner/judge/earlier_evidence.h"
 #include "runner/plan/plan.h"
 #include "runner/platform/fingerprint.h"
 #include "runner/queue/submit.h"
@@ -61,8 +62,8 @@ const std::string& fact(const Fingerprint& print, const std::string& name) {
 
 // The log E of an earlier attempt's own pairs for its deciding gate; nothing when it does not count
 // here: other machine, engine or model, accepted, or without pairs.
-std::optional<GateResult> own_evidence(const Record& earlier, const std::string& host,
-                                       const Fingerprint& here) {
+std::optional<EarlierEvidence> own_evidence(const Record& earlier, const std::string& host,
+                                            const Fingerprint& here) {
     if (earlier.attempts.empty() || earlier.attempts.back().host != host) return std::nullopt;
     const Fingerprint& there = earlier.attempts.back().fingerprint;
     for (const std::string& same : identity_facts(earlier.spec)) {
@@ -73,7 +74,7 @@ std::optional<GateResult> own_evidence(const Record& earlier, const std::string&
     if (earlier.analysis && analysis.verdict == Verdict::accept) return std::nullopt;
     for (const GateResult& gate : analysis.gates) {
         if (gate.role != Role::decides || gate.pairs == 0) continue;
-        GateResult own = gate;
+        EarlierEvidence own{gate.log_e_accept, gate.log_e_reject};
         if (const auto& prior = earlier.evidence.prior) {
             own.log_e_accept -= prior->log_e_accept;
             own.log_e_reject -= prior->log_e_reject;
@@ -95,11 +96,13 @@ Prior prior_of(Job& job, const Fingerprint& here) {
         job.store->host_history(job.host, gate->metric, spec.schedule.mode, noise_subject(spec));
     if (arms_difference(spec).empty()) return prior;
     for (const std::string& id : job.record.earlier) {
-        const auto own = own_evidence(job.store->load_record(id), job.host, here);
+        const Record earlier = job.store->load_record(id);
+        const auto own = own_evidence(earlier, job.host, here);
         if (!own) continue;
+        const EarlierEvidence counts = comparable(*deciding_gate(earlier.spec), *own, *gate);
         prior.attempts.push_back(id);
-        prior.log_e_accept += own->log_e_accept;
-        prior.log_e_reject += own->log_e_reject;
+        prior.log_e_accept += counts.log_e_accept;
+        prior.log_e_reject += counts.log_e_reject;
     }
     return prior;
 }
@@ -224,7 +227,8 @@ std::optional<Record> decided_here(const Spec& spec, const Arguments& arguments)
 }
 
 Record run_here(const Spec& spec, const Arguments& arguments,
-                std::shared_ptr<PreparedWeights> weights, const SweepReport* sweep) {
+                std::shared_ptr<PreparedWeights> weights, const SweepReport* sweep,
+                IfDecided decided) {
     refuse_sweep(spec);
     const std::string url = database_url(arguments.get("db"));
     if (!weights) weights = std::make_shared<PreparedWeights>();
@@ -235,6 +239,11 @@ Record run_here(const Spec& spec, const Arguments& arguments,
     Store store = open_store(arguments);
     Submitted submitted = submit_experiment(store, spec, mine);
     if (submitted.state == "done") {
+        if (decided == IfDecided::keep) {
+            Record record = store.load_record(submitted.id);
+            settle_record(store, record, !arguments.has("no-journal"));
+            return record;
+        }
         mine.fresh_rerun = true;
         submitted = submit_experiment(store, spec, mine);
     } else if (submitted.state == "failed" || submitted.state == "cancelled") {

@@ -22,13 +22,16 @@ namespace steady {
 JobResult run_job(Job& job, const Arguments& arguments,
                   const std::shared_ptr<PreparedWeights>& weights, RunPlace place = RunPlace::here);
 
+// A file that was decided before: measure it again, or take the record that there is.
+enum class IfDecided { again, keep };
+
 // Submits and works the job here and now; an unfinished one goes on, a finished one is run afresh.
 // Writes the journal entry unless --no-journal. Who runs several passes the weights from one to the
 // next; a sweep's confirmation keeps what was tried before it. Throws Error when the job could not
 // be finished.
 Record run_here(const Spec& spec, const Arguments& arguments,
                 std::shared_ptr<PreparedWeights> weights = nullptr,
-                const SweepReport* sweep = nullptr);
+                const SweepReport* sweep = nullptr, IfDecided decided = IfDecided::again);
 
 // What this host decided about the very same file with the programs and the model that it would run
 // now; nothing when it has yet to measure.

@@ -53,21 +53,6 @@ ReadyProgram ready_engine(const Spec& spec, const Arguments& arguments, const Pr
     return ready;
 }
 
-// subject.repo: "." is the one around the working directory, a name lies under STEADY_SOURCES.
-std::string resolve_repository(const std::string& name) {
-    if (name.empty()) return "";
-    if (name == ".") return fs::current_path().string();
-    const std::string roots = setting("sources");
-    std::istringstream list(roots);
-    for (std::string root; std::getline(list, root, ':');) {
-        if (!root.empty() && fs::is_directory(root + "/" + name)) return root + "/" + name;
-    }
-    throw Error(fmt::format(
-        "subject.repo \"{}\" is in none of STEADY_SOURCES ({}); set it to the folders, "
-        "colon-separated, that hold repositories, or use \".\" in the repository itself",
-        name, roots.empty() ? "not set" : roots));
-}
-
 CommandSetup command_setup(const Spec& spec, const Arguments& arguments, const ProgramUse& use) {
     CommandSetup setup;
     setup.spec = &spec;
@@ -133,6 +118,20 @@ ReadyProgram ready_command(const Spec& spec, const Arguments& arguments, const P
 ReadyProgram ready_program(const Spec& spec, const Arguments& arguments, const ProgramUse& use) {
     return is_outside(spec) ? ready_command(spec, arguments, use)
                             : ready_engine(spec, arguments, use);
+}
+
+std::string resolve_repository(const std::string& name) {
+    if (name.empty()) return "";
+    if (name == ".") return fs::current_path().string();
+    const std::string roots = setting("sources");
+    std::istringstream list(roots);
+    for (std::string root; std::getline(list, root, ':');) {
+        if (!root.empty() && fs::is_directory(root + "/" + name)) return root + "/" + name;
+    }
+    throw Error(fmt::format(
+        "subject.repo \"{}\" is in none of STEADY_SOURCES ({}); set it to the folders, "
+        "colon-separated, that hold repositories, or use \".\" in the repository itself",
+        name, roots.empty() ? "not set" : roots));
 }
 
 std::map<std::string, std::string> check_program(const Spec& spec, const Arguments& arguments,

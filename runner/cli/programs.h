@@ -49,6 +49,10 @@ void check_settings(const Spec& sweep, const Arguments& arguments);
 // confined here.
 std::vector<std::string> program_tags(const Arguments& arguments);
 
+// The path of subject.repo: "." is the repository around the working directory, a name lies under
+// STEADY_SOURCES; empty stays empty. Throws Error with the folders that were searched.
+std::string resolve_repository(const std::string& name);
+
 // Facts of a fingerprint that must be equal, and known, before another run's evidence counts here.
 std::vector<std::string> identity_facts(const Spec& spec);
 

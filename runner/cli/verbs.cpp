@@ -8,10 +8,40 @@ namespace {
 
 const Option kModels{"models", "DIRS", "folders of models, colon-separated (else STEADY_MODELS)"};
 const Option kEngine{"engine", "FILE", "the steady-engine to run (else the one beside steady)"};
-const Option kExitMap{"exit-map", "MAP", "bisect: exit 0, 1, 125 for accept, reject, other"};
+const Option kExitMap{
+    "exit-map", "MAP",
+    "bisect: for `git bisect run`, exit 0 accept, 1 reject, 125 cannot be judged, 128 stop"};
 const Option kPairs{"pairs", "N", "number of pairs"};
 const Option kForce{"force", "", "overwrite an existing file"};
 const Option kPrograms{"programs", "DIR", "registered programs (else STEADY_PROGRAMS)"};
+
+// What a question about commands or revisions may say instead of a file.
+const std::vector<Option> kQuestion{
+    {"repo", "NAME", "another repository, by its name under STEADY_SOURCES"},
+    {"build", "COMMAND", "command that builds a revision, quoted; may be given several times",
+     true},
+    {"adapter", "NAME", "reads the command's output (default: process, which measures its time)"},
+    {"pattern", "REGEX", "for --adapter regex: with a group (?<value>...)"},
+    {"select", "LABEL", "which row of the output, e.g. BM_parse/1024"},
+    {"metric", "NAME", "which number decides (default: wall time, or the adapter's usual one)"},
+    {"direction", "WORD", "lower or higher is better, for a metric that does not say so"},
+    {"stat", "WORD", "median, mean, min or max of a run's repetitions"},
+    {"worth", "PERCENT", "the smallest gain worth having, default 1%"},
+    {"pairs", "N", "maximum number of pairs, default 200; clear evidence stops earlier"},
+    {"warmup", "N", "unmeasured runs of each, default 1"},
+    {"inner", "N",
+     "runs of an arm per turn, of which the median counts, default 1; with --lockstep turns "
+     "in a pair, 20"},
+    {"timeout", "SECONDS", "time after which a run counts as hung, default 600"},
+    {"lockstep", "",
+     "both processes alive, taking turns over stdin: runner/programs/lockstep/README.md"},
+    {"any-output", "", "the outputs may differ"},
+};
+
+std::vector<Option> with(std::vector<Option> own, const std::vector<Option>& shared) {
+    own.insert(own.end(), shared.begin(), shared.end());
+    return own;
+}
 
 const std::array kVerbs{
     Verb{"init",
@@ -51,43 +81,34 @@ const std::array kVerbs{
           {"no-journal", "", "keep the record only, write no entry"},
           kExitMap},
          verb_run},
-    Verb{"ab",
-         "'COMMAND' 'COMMAND' | --rev A --rev B [-- COMMAND…]",
-         0,
-         -1,
+    Verb{"ab", "'COMMAND' 'COMMAND' | --rev A --rev B [-- COMMAND…]", 0, -1,
          "compare two commands or two revisions on this machine: equal output first, then speed",
-         {{"rev", "REV",
-           "given twice: A, then B; revisions of the repository in the working directory", true},
-          {"base", "REV", "the same as --rev REV --rev . (the files as they are now)"},
-          {"repo", "NAME", "another repository, by its name under STEADY_SOURCES"},
-          {"build", "COMMAND", "command that builds a revision, quoted; may be given several times",
-           true},
-          {"adapter", "NAME",
-           "reads the command's output (default: process, which measures its time)"},
-          {"pattern", "REGEX", "for --adapter regex: with a group (?<value>...)"},
-          {"select", "LABEL", "which row of the output, e.g. BM_parse/1024"},
-          {"metric", "NAME",
-           "which number decides (default: wall time, or the adapter's usual one)"},
-          {"direction", "WORD", "lower or higher is better, for a metric that does not say so"},
-          {"stat", "WORD", "median, mean, min or max of a run's repetitions"},
-          {"worth", "PERCENT", "the smallest gain worth having, default 1%"},
-          {"pairs", "N", "maximum number of pairs, default 200; clear evidence stops earlier"},
-          {"budget", "SECONDS",
-           "instead of --pairs: the number that fits, estimated from one run of each"},
-          {"warmup", "N", "unmeasured runs of each, default 1"},
-          {"inner", "N",
-           "runs of an arm per turn, of which the median counts, default 1; with --lockstep turns "
-           "in a pair, 20"},
-          {"timeout", "SECONDS", "time after which a run counts as hung, default 600"},
-          {"lockstep", "",
-           "both processes alive, taking turns over stdin: runner/programs/lockstep/README.md"},
-          {"any-output", "", "the outputs may differ"},
-          {"claim", "TEXT", "what is believed, for the journal"},
-          {"because", "TEXT", "why, for the journal"},
-          {"seed", "S", "of the coins that draw the order"},
-          {"no-journal", "", "keep the record only, write no entry"},
-          kModels},
+         with({{"rev", "REV",
+                "given twice: A, then B; revisions of the repository in the working directory",
+                true},
+               {"base", "REV", "the same as --rev REV --rev . (the files as they are now)"},
+               {"budget", "SECONDS",
+                "instead of --pairs: the number that fits, estimated from one run of each"},
+               {"claim", "TEXT", "what is believed, for the journal"},
+               {"because", "TEXT", "why, for the journal"},
+               {"seed", "S", "of the coins that draw the order"},
+               {"no-journal", "", "keep the record only, write no entry"},
+               {"exit-map", "MAP",
+                "bisect: for `git bisect run`, exit 0 when B is as good as A within --worth, 1 "
+                "worse, "
+                "125 cannot be judged, 128 stop"},
+               kModels},
+              kQuestion),
          verb_ab},
+    Verb{"bisect", "GOOD BAD FILE | GOOD BAD -- COMMAND…", 2, -1,
+         "find the commit that made a metric worse (or better); the same command goes on after a "
+         "stop",
+         with({{"ancestry-path", "", "search all commits between them, not only first parents"},
+               {"attempt", "N", "measure everything anew, as the Nth search; default 1"},
+               {"no-journal", "", "keep the records only, write no entry"},
+               kModels},
+              kQuestion),
+         verb_bisect},
     Verb{"sweep",
          "FILE",
          1,
@@ -213,7 +234,8 @@ const std::array kVerbs{
          1,
          "print a short table for a pull request",
          {{"format", "F", "md (default) or text"},
-          {"exit-code", "", "exit with the verdict's code"}},
+          {"exit-code", "", "exit with the verdict's code"},
+          kExitMap},
          verb_report},
     Verb{"export",
          "ID… FILE",
@@ -428,5 +450,7 @@ const std::array kVerbs{
 }  // namespace
 
 std::span<const Verb> verbs() { return kVerbs; }
+
+std::span<const Option> question_options() { return kQuestion; }
 
 }  // namespace steady

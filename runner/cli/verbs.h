@@ -37,6 +37,13 @@ int verb_rerun(const Arguments& arguments);
 
 // verbs_ab.cpp: from two commands to a verdict
 int verb_ab(const Arguments& arguments);
+// Writes the file that the options of `ab` describe; its path.
+std::string write_question(const Arguments& arguments);
+// Options of `ab` that say what is asked; `bisect` takes them, too.
+std::span<const Option> question_options();
+
+// verbs_bisect.cpp: from two revisions to a commit
+int verb_bisect(const Arguments& arguments);
 
 // verbs_sweep.cpp: from several values to one experiment
 int verb_sweep(const Arguments& arguments);

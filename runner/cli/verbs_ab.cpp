@@ -13,6 +13,7 @@
 #include "runner/adapters/adapter.h"
 #include "runner/base/sha256.h"
 #include "runner/base/text.h"
+#include "runner/cli/exit_map.h"
 #include "runner/cli/jobs.h"
 #include "runner/cli/verbs.h"
 #include "runner/cli/workspace.h"
@@ -149,7 +150,8 @@ FileJson gates_of(const Arguments& arguments, const std::string& metric) {
     for (const char* key : {"pattern", "select", "stat", "direction"}) {
         if (arguments.has(key)) decides[key] = arguments.get(key);
     }
-    decides["worth"] = arguments.get("worth", "1%");
+    if (arguments.has("exit-map")) decides["goal"] = "equivalent";
+    decides[arguments.has("exit-map") ? "margin" : "worth"] = arguments.get("worth", "1%");
     return FileJson::array(
         {{{"id", "output"}, {"level", "correctness"}, {"role", "guard"}, {"need", need}}, decides});
 }
@@ -208,9 +210,10 @@ FileJson file_of(const Arguments& arguments, const Question& question) {
     const char* user = std::getenv("USER");
     file["owner"] = user != nullptr && *user != '\0' ? shorten(user, 64) : "steady ab";
     file["hypothesis"] = {
-        {"claim", arguments.get("claim", fmt::format("{} is better than {} in {}",
-                                                     shown(question.b, question.rev_b),
-                                                     shown(question.a, question.rev_a), metric))},
+        {"claim", arguments.get(
+                      "claim", fmt::format("{} is {} {} in {}", shown(question.b, question.rev_b),
+                                           arguments.has("exit-map") ? "as good as" : "better than",
+                                           shown(question.a, question.rev_a), metric))},
         {"because", arguments.get("because", "no reason was given to steady ab")}};
     file["subject"] = {{"program", "outside"}, {"name", label_of(question)}};
     if (!question.repo.empty()) {
@@ -241,7 +244,7 @@ std::string pretty(const FileJson& file) {
 
 }  // namespace
 
-int verb_ab(const Arguments& arguments) {
+std::string write_question(const Arguments& arguments) {
     if (arguments.has("adapter") && find_adapter(arguments.get("adapter")) == nullptr) {
         Words names;
         for (const Adapter& adapter : adapters()) names.emplace_back(adapter.name);
@@ -256,11 +259,17 @@ int verb_ab(const Arguments& arguments) {
     if (!checked.spec) throw Error(describe(checked.errors.at(0), id));
     write_experiment(path, text);
     if (!arguments.has("quiet")) fmt::print(stderr, "file {}\n", path);
+    return path;
+}
+
+int verb_ab(const Arguments& arguments) {
+    check_exit_map(arguments);
+    const std::string path = write_question(arguments);
     const Record record = run_here(load_spec(path), arguments);
     nlohmann::json shown = show_json(record);
     shown["file"] = path;
     print(arguments, shown, fmt::format("{}File: {}", show_text(record), path));
-    return exit_code(record.analysis->verdict);
+    return verdict_exit(arguments, record);
 }
 
 }  // namespace steady

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "kernels/base/error.h"
+#include "runner/cli/exit_map.h"
 #include "runner/cli/jobs.h"
 #include "runner/cli/programs.h"
 #include "runner/cli/records.h"
@@ -23,18 +24,6 @@
 
 namespace steady {
 namespace {
-
-// Asked before anything is measured or waited for.
-void check_exit_map(const Arguments& arguments) {
-    const std::string map = arguments.get("exit-map", "bisect");
-    if (map != "bisect") throw Error(fmt::format("--exit-map: found \"{}\", allowed bisect", map));
-}
-
-int verdict_exit(const Arguments& arguments, const Record& record) {
-    const Verdict verdict = record.analysis->verdict;
-    if (!arguments.has("exit-map")) return exit_code(verdict);
-    return verdict == Verdict::accept ? 0 : verdict == Verdict::reject ? 1 : 125;
-}
 
 int print_record(const Arguments& arguments, const Record& record) {
     print(arguments, show_json(record), show_text(record));

@@ -8,6 +8,7 @@
 
 #include "kernels/base/error.h"
 #include "runner/base/text.h"
+#include "runner/cli/exit_map.h"
 #include "runner/cli/records.h"
 #include "runner/cli/verbs.h"
 #include "runner/cli/workspace.h"
@@ -57,7 +58,9 @@ int check_journal(const Arguments& arguments, Store& store) {
     if (fs::exists(folder)) {
         for (const auto& file : fs::directory_iterator(folder)) {
             const std::string name = file.path().filename().string();
-            if (name.size() > 11 && name[4] == '-' && name.ends_with(".md"))
+            if (name.size() <= 11 || name[4] != '-' || !name.ends_with(".md")) continue;
+            // The entry of a search rests on several records and has none of its own.
+            if (!read_file(file.path().string()).starts_with("---\nkind: bisect\n"))
                 unknown.insert("journal/" + name);
         }
     }
@@ -266,13 +269,13 @@ int verb_report(const Arguments& arguments) {
     if (format != "md" && format != "text") {
         throw Error(fmt::format("--format: found \"{}\", allowed md or text", format));
     }
+    check_exit_map(arguments);
     Store store = open_store(arguments);
     const Record record = store.load_record(arguments.words[0]);
     print(arguments, show_json(record),
           format == "md" ? report_markdown(record) : show_text(record));
-    if (!arguments.has("exit-code")) return kExitOk;
-    // No verdict yet is as undecided as one that says so: never green.
-    return exit_code(record.analysis ? record.analysis->verdict : Verdict::inconclusive);
+    if (!arguments.has("exit-code") && !arguments.has("exit-map")) return kExitOk;
+    return verdict_exit(arguments, record);
 }
 
 }  // namespace steady

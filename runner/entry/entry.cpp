@@ -92,13 +92,18 @@ std::string render(const Record& record) {
         out += section(record);
     }
     out.pop_back();  // the heading brings its own line break
-    out += kNotes;
-    out += kEmptyNotes;
-    return out;
+    return with_empty_notes(std::move(out));
 }
 
 std::string render(const Record& record, std::string_view existing) {
-    const std::string fresh = render(record);
+    return with_notes_of(existing, render(record));
+}
+
+std::string with_empty_notes(std::string rendered) {
+    return std::move(rendered.append(kNotes).append(kEmptyNotes));
+}
+
+std::string with_notes_of(std::string_view existing, const std::string& fresh) {
     const std::size_t notes = existing.find(kNotes);
     if (notes == std::string_view::npos) {
         return fresh;

@@ -30,6 +30,11 @@ std::string render(const Record& record);
 // A fresh entry with the notes of an existing file put in place of its own empty ones.
 std::string render(const Record& record, std::string_view existing);
 
+// For pages that are no record's entry: the empty section "Notes" at the end, and an existing
+// file's notes in its place.
+std::string with_empty_notes(std::string rendered);
+std::string with_notes_of(std::string_view existing, const std::string& fresh);
+
 // Where an existing entry differs from what the record renders: one line each, at most 10, empty
 // when equal. Notes are not compared.
 std::vector<std::string> check_entry(std::string_view existing, const Record& record);

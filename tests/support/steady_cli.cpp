@@ -31,16 +31,17 @@ fs::path temporary_folder(const char* pattern) {
 }
 
 pid_t launch(const fs::path& root, const fs::path& state, const std::vector<std::string>& arguments,
-             const std::string& out, const std::string& err) {
+             const std::vector<std::string>& more, const std::string& out, const std::string& err) {
     std::vector<std::string> argv = {STEADY_BIN_DIR "/steady"};
     argv.insert(argv.end(), arguments.begin(), arguments.end());
-    const std::vector<std::string> env = {"PATH=/usr/local/bin:/usr/bin:/bin",
-                                          "HOME=" + state.string(),
-                                          "LANG=C.UTF-8",
-                                          "STEADY_ROOT=" + root.string(),
-                                          "STEADY_STATE_DIR=" + state.string(),
-                                          "STEADY_SOURCES=" + state.string() + "/sources",
-                                          "STEADY_MODELS=" STEADY_SOURCE_DIR "/tests/data/models"};
+    std::vector<std::string> env = {"PATH=/usr/local/bin:/usr/bin:/bin",
+                                    "HOME=" + state.string(),
+                                    "LANG=C.UTF-8",
+                                    "STEADY_ROOT=" + root.string(),
+                                    "STEADY_STATE_DIR=" + state.string(),
+                                    "STEADY_SOURCES=" + state.string() + "/sources",
+                                    "STEADY_MODELS=" STEADY_SOURCE_DIR "/tests/data/models"};
+    env.insert(env.end(), more.begin(), more.end());
     const pid_t pid = ::fork();
     if (pid != 0) return pid;
     ::setpgid(0, 0);
@@ -78,7 +79,7 @@ SteadyCli::~SteadyCli() {
 
 CliResult SteadyCli::run(const std::vector<std::string>& arguments) const {
     const fs::path out = root_ / ".out", err = root_ / ".err";
-    const pid_t pid = launch(root_, state_, arguments, out.string(), err.string());
+    const pid_t pid = launch(root_, state_, arguments, settings_, out.string(), err.string());
     int status = 0;
     ::waitpid(pid, &status, 0);
     CliResult result;
@@ -102,7 +103,8 @@ CliResult SteadyCli::work(const std::string& id, const std::vector<std::string>&
 }
 
 pid_t SteadyCli::start(const std::vector<std::string>& arguments) const {
-    return launch(root_, state_, arguments, "/dev/null", (root_ / ".started.err").string());
+    return launch(root_, state_, arguments, settings_, "/dev/null",
+                  (root_ / ".started.err").string());
 }
 
 std::string SteadyCli::experiment(const std::string& id, nlohmann::json spec) const {

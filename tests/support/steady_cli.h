@@ -36,11 +36,17 @@ public:
     // Writes <root>/experiments/<id>.json from a JSON value, its id set, and returns the path.
     std::string experiment(const std::string& id, nlohmann::json spec) const;
 
+    // A setting of the environment for every later start.
+    void set(const std::string& name, const std::string& value) {
+        settings_.push_back(name + "=" + value);
+    }
+
     const std::filesystem::path& root() const { return root_; }
     const std::filesystem::path& state() const { return state_; }
 
 private:
     std::filesystem::path root_, state_;
+    std::vector<std::string> settings_;
 };
 
 }  // namespace steady
