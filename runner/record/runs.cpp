@@ -179,12 +179,9 @@ nlohmann::json runs_json(const std::vector<Run>& runs) {
     const RunsSummary summary = summary_of(runs);
     nlohmann::json rows = nlohmann::json::array();
     for (const Run& run : runs) rows.push_back(run_json(run));
-    return {{"summary", summary.text},
-            {"agreement", name(summary.agreement)},
-            {"answers", summary.runs},
-            {"classes", summary.classes},
-            {"count", runs.size()},
-            {"runs", std::move(rows)}};
+    return {{"summary", summary.text}, {"agreement", name(summary.agreement)},
+            {"answers", summary.runs}, {"classes", summary.classes},
+            {"count", runs.size()},    {"runs", std::move(rows)}};
 }
 
 }  // namespace steady
