@@ -19,6 +19,13 @@ std::string day_of(const Run& run) {
 std::string named(const Run& run, const Record& record) {
     if (run.run_id == record.run_id) return "this run";
     const std::string id = escape_markdown(run.published);
+    // Two machines may run a file on one day: the path of an entry is then the name of two runs,
+    // and belongs to the one that is read here.
+    const bool taken = std::any_of(record.runs.begin(), record.runs.end(), [&](const Run& own) {
+        return own.run_id == record.run_id && own.published == run.published &&
+               day_of(own) == day_of(run);
+    });
+    if (taken) return fmt::format("{}, run `{}`", id, run.run_id.substr(0, 8));
     const bool has_entry = !run.decided_at.empty() && run.verdict != "";
     return has_entry ? fmt::format("[{}]({}-{}.md)", id, day_of(run), run.published) : id;
 }

@@ -1,4 +1,5 @@
 // What the runs of one question say together, and how an entry lists them.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -116,6 +117,11 @@ TEST(Runs, AnEntryListsThemOnlyWhenThereAreSeveral) {
     EXPECT_THAT(both, HasSubstr("| this run | accept |"));
     EXPECT_THAT(both, HasSubstr("(2026-11-21-q-12345678-amd-25-avx2.md)"));
     EXPECT_THAT(both, Not(HasSubstr("<b>")));
+
+    other.published = own.published;  // on one day: there is no second page of that name
+    record.runs = {other, own};
+    EXPECT_THAT(render(record), HasSubstr(fmt::format("run `{}`", other.run_id.substr(0, 8))));
+    EXPECT_THAT(render(record), Not(HasSubstr("(2026-11-21-q-12345678")));
 }
 
 TEST(Runs, AnEntryOfAnotherRunIsToldFromItsOwn) {
