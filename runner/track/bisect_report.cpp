@@ -173,16 +173,20 @@ std::string commit_line(const Commit& commit) {
 // What is left open, one line each.
 std::string left_open(const Found& found) {
     if (found.outcome == Outcome::found || found.suspects.empty()) return "";
-    std::string out = "\n## What is left open\n\nThe change is in one of these commits:\n\n";
+    const bool ended = found.outcome == Outcome::not_confirmed;
+    std::string out =
+        fmt::format("\n## What is left open\n\n{}:\n\n",
+                    ended ? "Where the search ended" : "The change is in one of these commits");
     const auto skipped = listed(found, Side::skipped), open = listed(found, Side::open);
     for (const Commit& commit : found.suspects) {
         const auto in = [&](const std::vector<std::string>& shas) {
             return std::find(shas.begin(), shas.end(), commit.sha) != shas.end();
         };
         out += fmt::format("* {}{}\n", commit_line(commit),
-                           in(skipped) ? ": could not be tested"
-                           : in(open)  ? ": undecided"
-                                       : "");
+                           ended         ? ""
+                           : in(skipped) ? ": could not be tested"
+                           : in(open)    ? ": undecided"
+                                         : "");
     }
     return out;
 }
