@@ -105,8 +105,8 @@ Json without_entry(Json content) {
 Imported import_one(Transaction& transaction, const archive::Experiment& experiment) {
     Imported out;
     try {
-        const auto run = transaction.exec_params1(sql::kImportRun,
-                                                  experiment.content.at("experiment").dump());
+        const auto run =
+            transaction.exec_params1(sql::kImportRun, experiment.content.at("experiment").dump());
         out = {run[2].c_str(), run[0].c_str(), true};
         if (const std::string name = run[1].c_str(); !name.empty()) {
             const Json here = without_entry(read_content(transaction, name));

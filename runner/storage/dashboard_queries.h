@@ -30,7 +30,7 @@ struct ListRow {
     int pairs = 0, pairs_max = 0;
     std::string submitted_at, decided_at;  // ISO 8601, UTC
     std::string note, journal_path;
-    std::string file;  // of a shipped record that is not in this database, else empty
+    std::string file;          // of a shipped record that is not in this database, else empty
     std::string question_sha;  // of a finding; it stands for all runs of the question:
     std::vector<Run> runs;
 };
