@@ -140,11 +140,9 @@ struct Admission {
     bool floats = false;  // references are asked for, or a variant of op mla_attention
     bool on_gpu = false;
     bool joined = false;  // step block
-    // Whether the op over such integers has a variant that uses this CPU as floats' does.
-    bool i16 = false, i8x2 = false;
-    bool as_good_as_floats(CacheForm form) const {
-        return (form == CacheForm::i16 && i16) || (form == CacheForm::i8x2 && i8x2);
-    }
+    // Formats about as fine as half floats or finer, whose op has a variant that uses this CPU as
+    // floats' does.
+    std::vector<const CacheFormat*> as_good_as_floats{};
 };
 
 std::string why_not_step(const BlockAlternative& block, const Admission& here) {
@@ -161,7 +159,7 @@ std::string why_not_step(const MlaAlternative& mla, const Admission& here) {
     if (here.joined && (mla.cache != CacheForm::rows || mla.folded)) {
         return "step block=joined keeps rows of values in the cache, and folds nothing";
     }
-    if (!keeps_values(mla.cache) && here.cache != Type::f32) {
+    if (mla.format != nullptr && here.cache != Type::f32) {
         return fmt::format("it keeps integers, which does not go with engine flag cache={}",
                            type_name(here.cache));
     }
@@ -173,16 +171,18 @@ std::string why_not_step(const MlaAlternative& mla, const Admission& here) {
 
 std::string why_not_step(const NormAlternative& /*norm*/, const Admission& /*here*/) { return ""; }
 
-// Whether an alternative may be taken unasked: one that rounds the cache has no place among
-// references or exact weights, where the attention over floats was chosen, or where that has a
-// variant for more of this CPU, which no experiment has set against it.
+// Whether an alternative may be the default. One that rounds the cache to integers may not with
+// reference kernels, with unquantised weights, where a variant of attention over floats was asked
+// for, or where that has a variant for more of this CPU, which no experiment has set against it.
 template <class Alternative>
 bool may_be_default(const Alternative& /*alternative*/, const Admission& /*here*/) {
     return true;
 }
 bool may_be_default(const MlaAlternative& mla, const Admission& here) {
     const bool rounds_anyway = here.traits.quantised && !here.floats;
-    return keeps_values(mla.cache) || (rounds_anyway && here.as_good_as_floats(mla.cache));
+    const auto& good = here.as_good_as_floats;
+    return mla.format == nullptr ||
+           (rounds_anyway && std::find(good.begin(), good.end(), mla.format) != good.end());
 }
 
 constexpr std::array<std::string_view, 4> kSteps = {"block", "mla", "moe", "norm"};
@@ -294,19 +294,19 @@ KernelPlan resolve_plan(const PlanRequest& request, const UsedShapes& shapes,
     check_names(request);
     KernelPlan plan;
     auto& over_floats = std::get<Choice<MlaAttention>>(plan.kernels);
-    auto& i16 = std::get<Choice<MlaAttentionI16>>(plan.kernels);
-    auto& i8x2 = std::get<Choice<MlaAttentionI8x2>>(plan.kernels);
     choose(over_floats, {}, std::get<Uses<MlaAttention>>(shapes), plan);  // what would be taken
-    choose(i16, request, std::get<Uses<MlaAttentionI16>>(shapes), plan);
-    choose(i8x2, request, std::get<Uses<MlaAttentionI8x2>>(shapes), plan);
     const bool floats =
         request.kernels.contains("*") || request.kernels.contains(MlaAttention::name);
-    Admission here{.traits = traits,
-                   .cache = cache,
-                   .floats = floats,
-                   .on_gpu = request.on_gpu,
-                   .i16 = uses_as_much(i16, over_floats),
-                   .i8x2 = uses_as_much(i8x2, over_floats)};
+    Admission here{.traits = traits, .cache = cache, .floats = floats, .on_gpu = request.on_gpu};
+    IntegerCacheOps::for_each([&]<class Op>() {
+        constexpr int kHalfFloat = 2048;  // steps of its significand
+        auto& choice = std::get<Choice<Op>>(plan.kernels);
+        choose(choice, request, std::get<Uses<Op>>(shapes), plan);
+        const CacheFormat& format = kCacheFormat<typename Op::Codec>;
+        if (format.largest >= kHalfFloat && uses_as_much(choice, over_floats)) {
+            here.as_good_as_floats.push_back(&format);
+        }
+    });
     choose_step("block", block_alternatives(), request, here, plan.block, plan.block_reason);
     here.joined = plan.block->joined;
     choose_step("moe", moe_alternatives(), request, here, plan.moe, plan.moe_reason);

@@ -47,14 +47,33 @@ struct OpList {
     static constexpr int size = sizeof...(Ops);
     template <template <class> class Each>
     using Tuple = std::tuple<Each<Ops>...>;
+    // Calls visit.template operator()<Op>() for each.
+    template <class Visit>
+    static void for_each(Visit visit) {
+        (visit.template operator()<Ops>(), ...);
+    }
 };
+template <class... Lists>
+struct JoinedOps;
+template <class... Ops>
+struct JoinedOps<OpList<Ops...>> {
+    using List = OpList<Ops...>;
+};
+template <class... One, class... Two, class... Rest>
+struct JoinedOps<OpList<One...>, OpList<Two...>, Rest...> : JoinedOps<OpList<One..., Two...>, Rest...> {};
+template <class... Lists>
+using JoinOps = typename JoinedOps<Lists...>::List;
+
+// Attention over a cache of integers: adding a format of the cache adds its op here, and an
+// alternative of step mla to engine/model/steps/steps.cpp.
+using IntegerCacheOps = OpList<MlaAttentionQ8, MlaAttentionI16, MlaAttentionI8x2>;
 
 // Every op that the forward calls.
 using EngineOps =
-    OpList<Q4_0Matvec, Q5_KMatvec, Q6_KMatvec, Q8_0Matvec, F32Matvec, OtherMatvec, Q4_0Matmul,
-           Q5_KMatmul, Q6_KMatmul, Q8_0Matmul, Q4_0Experts, QuantizeQ8, QuantizeQ16, DequantizeRow,
-           RmsNorm, RmsNormQ8, Rope, Swiglu, Add, MlaAttention, MlaAttentionQ8, MlaAttentionI16,
-           MlaAttentionI8x2, MoeRouter, Products, TokenRow, MlaDecode, MoeDecode>;
+    JoinOps<OpList<Q4_0Matvec, Q5_KMatvec, Q6_KMatvec, Q8_0Matvec, F32Matvec, OtherMatvec,
+                   Q4_0Matmul, Q5_KMatmul, Q6_KMatmul, Q8_0Matmul, Q4_0Experts, QuantizeQ8,
+                   QuantizeQ16, DequantizeRow, RmsNorm, RmsNormQ8, Rope, Swiglu, Add, MlaAttention>,
+            IntegerCacheOps, OpList<MoeRouter, Products, TokenRow, MlaDecode, MoeDecode>>;
 
 // Whether the op is called where a block's ops are joined, and only there.
 template <class Op>
@@ -63,9 +82,7 @@ constexpr bool kJoined = std::is_same_v<Op, Products> || std::is_same_v<Op, Toke
 
 // Whether what an op counts as weights is the KV cache.
 template <class Op>
-constexpr bool kReadsCache =
-    std::is_same_v<Op, MlaAttention> || std::is_same_v<Op, MlaAttentionQ8> ||
-    std::is_same_v<Op, MlaAttentionI16> || std::is_same_v<Op, MlaAttentionI8x2>;
+constexpr bool kReadsCache = kIsAttention<Op>;
 
 // Tokens of a prompt that one pass takes unless told otherwise.
 constexpr std::int64_t kDefaultBatch = 64;

@@ -11,19 +11,14 @@ namespace steady {
 
 // How the KV cache keeps positions.
 enum class CacheForm {
-    rows,   // [n_blocks][context][kv_rank + n_rot] values of a type (f32, f16 or bf16)
-    full,   // [n_blocks][heads][context][n_value + head_size] of them, value first, then key
-    bytes,  // [n_blocks][groups of positions] as op mla_attention_q8 keeps them
-    i16,    // [n_blocks][groups of positions] as op mla_attention_i16 keeps them
-    i8x2,   // [n_blocks][groups of positions] as op mla_attention_i8x2 keeps them
+    rows,    // [n_blocks][context][kv_rank + n_rot] values of a type (f32, f16 or bf16)
+    full,    // [n_blocks][heads][context][n_value + head_size] of them, value first, then key
+    groups,  // [n_blocks][groups of positions] of integers, in a format of kernels/attention
 };
-// Whether a form keeps what it is given but for its type's own rounding.
-inline bool keeps_values(CacheForm form) {
-    return form == CacheForm::rows || form == CacheForm::full;
-}
 
 struct Arm;
 struct Block;
+struct CacheFormat;
 
 // What an alternative may ask of the model before it is chosen.
 struct ModelTraits {
@@ -50,6 +45,7 @@ struct MlaAlternative {
     CacheForm cache;
     bool batches;         // takes several tokens in one pass; if not, prompts go token by token
     bool folded = false;  // k_b is part of the query's matrix: state.q holds the rotated parts only
+    const CacheFormat* format = nullptr;  // of form groups
 };
 
 // How a vector is normed that products read: its q8 form is made behind it by op quantize_q8, or on

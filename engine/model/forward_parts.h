@@ -8,12 +8,13 @@ namespace steady {
 // Bytes of n floats.
 inline std::size_t floats(std::int64_t n) { return static_cast<std::size_t>(n) * sizeof(float); }
 
+// Op: the attention over the arm's cache, also below. Instances stand beside the definitions.
+template <class Op>
 void mla_absorbed(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
-void mla_absorbed_i16(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
 void mla_folded(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
 void mla_materialised(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
+template <class Op>
 void mla_spans(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
-void mla_spans_i8x2(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
 void mla_heads(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
 void mla_heads_q8(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
 void moe_fused(Arm& arm, const Block& b);
@@ -23,20 +24,31 @@ void moe_indexed_gate_up(Arm& arm, const Block& b);
 void moe_unfused(Arm& arm, const Block& b);
 void moe_grouped(Arm& arm, const Block& b);  // of a batch
 
-// state.kv → the cache's rows first …
+// state.kv → the cache's rows first …, values or groups of integers
 void cache_latent(Arm& arm, std::int64_t index, std::int64_t first);
 // state.q_absorbed[h] = k_b[h] · q_nope[h]
 void absorb_query(Arm& arm, const Block& b, std::int64_t index);
 // state.q_latent[h] = [state.q_absorbed[h] | q_pe[h]], where q_pe[h] lies in state.q at h * stride
 // + offset.
 void join_query(Arm& arm, std::int64_t index, std::int64_t stride, std::int64_t offset);
-// Op mla_attention's arguments for token t of the pass: state.q_latent and the cache →
+// An attention op's arguments for token t of the pass: state.q_latent and the cache →
 // state.attended.
-MlaAttention::Args attention_args(Arm& arm, std::int64_t index, std::int64_t first, std::int64_t t);
+template <class Op>
+typename Op::Args attention_args(Arm& arm, std::int64_t index, std::int64_t first, std::int64_t t) {
+    State& s = arm.state;
+    const Config& c = arm.config;
+    typename Op::Args args;
+    args.shape = {c.n_heads, c.kv_rank, c.n_rot, first + t + 1};
+    if constexpr (std::is_same_v<Op, MlaAttention>) args.shape.cache = arm.cache.type();
+    args.q = s.q_latent.data() + t * c.n_heads * c.latent_size();
+    args.cache = arm.cache.groups(index);
+    args.scale = c.attention_scale;
+    args.scratch = s.scores.data();
+    args.out = s.attended.f32.data() + t * c.n_heads * c.kv_rank;
+    return args;
+}
 // state.attended → state.attn_out
 void project_attended(Arm& arm, const Block& b, std::int64_t index);
-// state.q_latent and the cache → state.attn_out
-void attend_latent(Arm& arm, const Block& b, std::int64_t index, std::int64_t first);
 
 // Router and the shared expert's gate and up in one launch; then state.expert_ids and
 // expert_weights are chosen, state.hidden holds the shared expert's activations, and state.h is

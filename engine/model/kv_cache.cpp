@@ -9,44 +9,31 @@
 #include <vector>
 
 #include "engine/model/weight_store.h"
-#include "kernels/mla_attention_i16/op.h"
-#include "kernels/mla_attention_i8x2/op.h"
-#include "kernels/mla_attention_q8/op.h"
 #include "kernels/runtime/gpu.h"
 
 namespace steady {
 namespace {
 
-static_assert(mla_q8::kGroup == mla_i16::kGroup && mla_i8x2::kGroup == mla_i16::kGroup);
-
-std::int64_t value_bytes(CacheForm form, Type type) {
-    if (form == CacheForm::bytes) return 1;
-    return form == CacheForm::i16 || form == CacheForm::i8x2 ? 2 : block_bytes(type);
-}
-
-// Integers have their scales besides.
-std::int64_t bytes_of_row(CacheForm form, Type type, std::int64_t width, std::int64_t kv_rank) {
-    if (form == CacheForm::i8x2) {
-        return mla_i8x2::group_bytes(kv_rank, width - kv_rank) / mla_i8x2::kGroup;
-    }
-    if (form == CacheForm::bytes) return mla_q8::group_bytes(width) / mla_q8::kGroup;
-    if (form == CacheForm::i16) return mla_i16::group_bytes(width) / mla_i16::kGroup;
-    return row_bytes(type, width);
+// Of a position, on average in groups; integers have their scales besides.
+std::int64_t bytes_of_row(const CacheKind& kind, std::int64_t width, std::int64_t kv_rank) {
+    const CacheFormat* format = kind.format;
+    if (format == nullptr) return row_bytes(kind.type, width);
+    return format->group_bytes(kv_rank, width - kv_rank) / format->group;
 }
 
 }  // namespace
 
-KvCache::KvCache(const Config& config, std::int64_t context, CacheForm form, Type type, bool on_gpu)
-    : on_gpu_(on_gpu), form_(form), type_(type), context_(context) {
+KvCache::KvCache(const Config& config, std::int64_t context, const CacheKind& kind, bool on_gpu)
+    : on_gpu_(on_gpu), kind_(kind), context_(context) {
     if (context < 1 || context > (std::int64_t{1} << 24)) {
         throw Error{fmt::format("context: {} positions; allowed 1 … {}", context, 1 << 24)};
     }
-    const bool full = form == CacheForm::full;
-    const std::int64_t group = keeps_values(form) ? 1 : mla_i16::kGroup;
+    const bool full = kind.form == CacheForm::full;
+    const std::int64_t group = kind.format == nullptr ? 1 : kind.format->group;
     width_ = full ? config.n_value + config.head_size() : config.latent_size();
     n_heads_ = full ? config.n_heads : 1;
     kv_rank_ = config.kv_rank;
-    row_bytes_ = bytes_of_row(form, type, width_, kv_rank_);
+    row_bytes_ = bytes_of_row(kind, width_, kv_rank_);
     region_ = (context + group - 1) / group * group * row_bytes_;
     bytes_ = config.n_blocks * n_heads_ * region_;
     check_room(config);
@@ -71,17 +58,16 @@ void KvCache::check_room(const Config& config) const {
         throw Error{fmt::format(
             "context: {} blocks × {} rows × {} positions × {} values × {} bytes = {} of KV cache, "
             "and {} of memory are available; ask for at most {} positions",
-            config.n_blocks, n_heads_, context_, width_, value_bytes(form_, type_),
+            config.n_blocks, n_heads_, context_, width_,
+            kind_.format != nullptr ? kind_.format->value_bytes : block_bytes(kind_.type),
             human_bytes(bytes_), human_bytes(available),
             available / (config.n_blocks * n_heads_ * row_bytes_))};
     }
 }
 
 void KvCache::copy(std::byte* region, std::int64_t from, std::int64_t to) const {
-    if (form_ == CacheForm::bytes) return mla_q8::copy(region, from, to, width_);
-    if (form_ == CacheForm::i16) return mla_i16::copy(region, from, to, width_);
-    if (form_ == CacheForm::i8x2) {
-        return mla_i8x2::copy(region, from, to, kv_rank_, width_ - kv_rank_);
+    if (kind_.format != nullptr) {
+        return kind_.format->copy(region, from, to, kv_rank_, width_ - kv_rank_);
     }
     std::memcpy(region + to * row_bytes_, region + from * row_bytes_,
                 static_cast<std::size_t>(row_bytes_));

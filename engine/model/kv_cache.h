@@ -8,16 +8,23 @@
 
 #include "engine/exec/steps.h"
 #include "engine/model/config.h"
+#include "kernels/attention/grouped_cache.h"
 #include "kernels/formats/formats.h"
 
 namespace steady {
 
+// How a cache keeps positions; `type` is that of the values, `format` that of integers, in the form
+// of groups.
+struct CacheKind {
+    CacheForm form = CacheForm::rows;
+    Type type = Type::f32;
+    const CacheFormat* format = nullptr;
+};
+
 class KvCache {
 public:
-    // `type` is that of the values, and not asked where they become integers. Error with the
-    // arithmetic shown if it does not fit into available memory.
-    KvCache(const Config& config, std::int64_t context, CacheForm form, Type type,
-            bool on_gpu = false);
+    // Error with the arithmetic shown if it does not fit into available memory.
+    KvCache(const Config& config, std::int64_t context, const CacheKind& kind, bool on_gpu = false);
     ~KvCache();
     KvCache(const KvCache&) = delete;
     KvCache& operator=(const KvCache&) = delete;
@@ -25,7 +32,11 @@ public:
     std::int64_t context() const { return context_; }
     std::int64_t bytes() const { return bytes_; }
     std::int64_t row_bytes() const { return row_bytes_; }  // of a position, on average in groups
-    Type type() const { return type_; }
+    Type type() const { return kind_.type; }
+    // The latent row of one position of a block, form groups.
+    void store(std::int64_t block, std::int64_t position, const float* row) const {
+        kind_.format->store(groups(block), position, row, kv_rank_, width_ - kv_rank_);
+    }
     // A block's positions in groups.
     std::byte* groups(std::int64_t block) const { return data_ + block * region_; }
     // Row of `position`, form rows.
@@ -46,8 +57,7 @@ private:
 
     std::byte* data_ = nullptr;
     bool on_gpu_ = false;
-    CacheForm form_ = CacheForm::rows;
-    Type type_ = Type::f32;
+    CacheKind kind_;
     std::int64_t context_ = 0, width_ = 0, kv_rank_ = 0, row_bytes_ = 0, n_heads_ = 1;
     std::int64_t region_ = 0;  // bytes of a block, or of a head of the full form
     std::int64_t bytes_ = 0;

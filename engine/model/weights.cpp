@@ -361,10 +361,10 @@ void note_other_ops(UsedShapes& shapes, const Config& c, const ModelTraits& trai
     }
     std::get<Uses<Add>>(shapes).shapes = {{c.dim}};
     std::get<Uses<MlaAttention>>(shapes).shapes = {{c.n_heads, c.kv_rank, c.n_rot, 512}};
-    std::get<Uses<MlaAttentionI16>>(shapes).shapes = {{c.n_heads, c.kv_rank, c.n_rot, 512}};
-    std::get<Uses<MlaAttentionI8x2>>(shapes).shapes = {{c.n_heads, c.kv_rank, c.n_rot, 512}};
-    const MlaQ8Shape bytes{c.n_heads, c.kv_rank, c.n_rot, 512};
-    if (bytes.problem().empty()) std::get<Uses<MlaAttentionQ8>>(shapes).shapes = {bytes};
+    IntegerCacheOps::for_each([&]<class Op>() {
+        const typename Op::Shape shape{c.n_heads, c.kv_rank, c.n_rot, 512};
+        if (shape.problem().empty()) std::get<Uses<Op>>(shapes).shapes = {shape};
+    });
     if (!traits.has_experts) return;
     std::get<Uses<MoeRouter>>(shapes).shapes = {{c.n_experts, c.n_experts_used}};
     if (!traits.experts_are_q4_0) return;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernels/layouts/matmul_vectors.h"
+#include "kernels/layouts/packed_rows.h"
 #include "kernels/simd/avx2.h"
 #include "kernels/simd/target.h"
 
@@ -44,23 +45,10 @@ void run(const MatmulArgs& args, Range range) noexcept {
 
 KERNEL_TARGET_END
 
-// The layouts take exactly the bytes of the GGUF layout.
-template <Type kType>
-std::int64_t packed_bytes(MatrixShape shape) {
-    return shape.rows * row_bytes(kType, shape.cols);
-}
-
 template <class Op, class Dot>
-VariantOptions<Op> options(const char* layout, decltype(VariantOptions<Op>::pack) pack) {
-    return {.needs = cpu::avx2,
-            .supports = [](const MatmulShape& shape) { return shape.rows % Dot::kRows == 0; },
-            .granule = Dot::kRows,
-            .input = Dot::kInput,
-            .layout = layout,
-            .pack_rows = Dot::kRows,
-            .packed_bytes = packed_bytes<Op::type>,
-            .pack = pack,
-            .run = run<Dot>};
+VariantOptions<Op> options(decltype(VariantOptions<Op>::pack) pack) {
+    return packed_options<Op, Dot::kRows>(cpu::avx2, Dot::kInput, pack,
+                                          in_whole_groups<MatmulShape, Dot::kRows>, run<Dot>);
 }
 
 }  // namespace steady::matmul_avx2

@@ -4,9 +4,8 @@
 // in the same order, so that a batch gives the same bits.
 #pragma once
 
-#include <cstring>
-
 #include "kernels/layouts/matmul_vectors.h"
+#include "kernels/layouts/packed_rows.h"
 #include "kernels/simd/avx512.h"
 #include "kernels/simd/target.h"
 
@@ -15,12 +14,6 @@ namespace steady::matmul_rows16 {
 constexpr std::int64_t kRows = 16;
 
 KERNEL_TARGET_BEGIN(KERNEL_AVX512_VNNI)
-
-[[gnu::always_inline]] inline __m512i broadcast4(const std::int8_t* at) {
-    int four;
-    std::memcpy(&four, at, 4);
-    return _mm512_set1_epi32(four);
-}
 
 template <class Dot, int kN>
 [[gnu::always_inline]] inline void tile(const MatmulArgs& args, std::int64_t r, std::int64_t v) {
@@ -50,23 +43,10 @@ void run(const MatmulArgs& args, Range range) noexcept {
 
 KERNEL_TARGET_END
 
-// Layouts of sixteen rows take exactly the bytes of the GGUF layout.
-template <Type kType>
-std::int64_t packed_bytes(MatrixShape shape) {
-    return shape.rows * row_bytes(kType, shape.cols);
-}
-
 template <class Op, class Dot>
 VariantOptions<Op> options(decltype(VariantOptions<Op>::pack) pack) {
-    return {.needs = cpu::avx512_vnni,
-            .supports = [](const MatmulShape& shape) { return shape.rows % kRows == 0; },
-            .granule = kRows,
-            .input = Dot::kInput,
-            .layout = "rows16",
-            .pack_rows = kRows,
-            .packed_bytes = packed_bytes<Op::type>,
-            .pack = pack,
-            .run = run<Dot>};
+    return packed_options<Op, kRows>(cpu::avx512_vnni, Dot::kInput, pack,
+                                     in_whole_groups<MatmulShape, kRows>, run<Dot>);
 }
 
 }  // namespace steady::matmul_rows16

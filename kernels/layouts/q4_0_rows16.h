@@ -17,23 +17,13 @@ namespace steady::q4_0_rows16 {
 constexpr std::int64_t kRows = 16;
 constexpr std::int64_t kBlockBytes = 16 * sizeof(BlockQ4_0);
 
-inline void pack(MatrixShape shape, const std::byte* src, std::byte* dst) {
-    interleave_q4_0(shape, kRows, src, dst);
-}
+constexpr auto pack = pack_q4_0<kRows>;
 
 // What every variant on this layout registers; the rest is its own.
 template <class Op>
 VariantOptions<Op> options(cpu::Features needs, Input input, std::int64_t granule,
                            bool (*supports)(const typename Op::Shape&), typename Op::Run run) {
-    return {.needs = needs,
-            .supports = supports,
-            .granule = granule,
-            .input = input,
-            .layout = "rows16",
-            .pack_rows = kRows,
-            .packed_bytes = interleaved_q4_0_bytes,
-            .pack = pack,
-            .run = run};
+    return packed_options<Op, kRows, Type::q4_0>(needs, input, pack, supports, run, granule);
 }
 
 KERNEL_TARGET_BEGIN(KERNEL_AVX512_VNNI)

@@ -1,14 +1,13 @@
-// Attention of one token over the latent cache (multi-head latent attention, absorbed form): all
-// heads share one key row per position, and the row's first kv_rank values are also the values.
+// Attention of one token over a latent cache of values: floats, half floats or bfloats, row after
+// row.
 #pragma once
 
 #include <array>
+#include <bit>
+#include <cstring>
 #include <string>
-#include <type_traits>
-#include <vector>
 
-#include "kernels/registry/activation.h"
-#include "kernels/registry/registry.h"
+#include "kernels/attention/attention_op.h"
 
 namespace steady {
 
@@ -33,6 +32,7 @@ struct MlaAttentionShape {
                    ? ""
                    : "n_heads, kv_rank and n_positions are required";
     }
+    std::int64_t width() const { return kv_rank + n_rot; }
 };
 
 // The upper half of a float.
@@ -52,54 +52,59 @@ constexpr Type kType = std::is_same_v<Value, float>  ? Type::f32
                        : std::is_same_v<Value, Half> ? Type::f16
                                                      : Type::bf16;
 
+struct Codec {
+    static constexpr const char* kOp = "mla_attention";
+    using Shape = MlaAttentionShape;
+    using Query = const float*;
+    static constexpr std::int64_t kGroup = 1, kScratchGroup = 1;
+    static constexpr int kWeightSteps = 0;
+    static constexpr bool kKeepsSums = true, kDropsLowBytes = false;
+    static std::int64_t group_bytes(const Shape& shape) {
+        return row_bytes(shape.cache, shape.width());
+    }
+    static void store(std::byte* cache, std::int64_t position, const float* row,
+                      const Shape& shape) {
+        mla_cache::store(shape.cache, row, shape.width(), cache + position * group_bytes(shape));
+    }
+    static double key(const std::byte* cache, std::int64_t position, std::int64_t c,
+                      const Shape& shape) {
+        const std::int64_t at = position * shape.width() + c;
+        if (shape.cache == Type::f32) {
+            return static_cast<double>(reinterpret_cast<const float*>(cache)[at]);
+        }
+        const std::uint16_t bits = reinterpret_cast<const std::uint16_t*>(cache)[at];
+        return static_cast<double>(
+            shape.cache == Type::f16
+                ? half_to_float(Half{bits})
+                : std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16));
+    }
+    static double scale(const std::byte* /*cache*/, std::int64_t /*position*/,
+                        const Shape& /*shape*/) {
+        return 1;
+    }
+    static std::vector<double> query(const Shape& shape, const float* q) {
+        return std::vector<double>(q, q + shape.width());
+    }
+    static std::vector<Shape> more_model_shapes() {
+        return {{20, 512, 64, 2048, Type::f16}, {20, 512, 64, 2048, Type::bf16}};
+    }
+    static std::vector<Shape> odd_shapes(auto& random) {
+        const Shape any{random.integer(1, 24), 16 * random.integer(1, 40),
+                        2 * random.integer(1, 40), random.integer(1, 300)};
+        std::vector<Shape> shapes;
+        for (const Type cache : {Type::f32, Type::f16, Type::bf16}) {
+            for (Shape shape : {Shape{1, 1, 2, 1}, Shape{3, 40, 6, 5}, Shape{7, 32, 16, 33},
+                                Shape{5, 512, 64, 7}, any}) {
+                shape.cache = cache;
+                shapes.push_back(shape);
+            }
+        }
+        return shapes;
+    }
+};
+
 }  // namespace mla_cache
 
-struct MlaAttention {
-    static constexpr const char* name = "mla_attention";
-    static constexpr int phases = 1;
-    using Shape = MlaAttentionShape;
-    struct Args {
-        Shape shape;
-        const float* q = nullptr;          // [n_heads][kv_rank + n_rot]
-        const std::byte* cache = nullptr;  // [n_positions][kv_rank + n_rot] of type shape.cache
-        float scale = 1;
-        float* scratch = nullptr;  // [n_heads][n_positions]
-        float* out = nullptr;      // [n_heads][kv_rank]
-        // If set, [n_heads][2]: the largest score, and Σ e^(score − largest). With them outputs
-        // over several spans of positions can be joined.
-        float* sums = nullptr;
-        void keep_sums(std::int64_t head, float largest, float total) const {
-            if (sums == nullptr) return;
-            sums[2 * head] = largest;
-            sums[2 * head + 1] = total;
-        }
-        // The cache as rows of floats, Half or Bfloat.
-        template <class Value>
-        const Value* rows() const {
-            return reinterpret_cast<const Value*>(cache);
-        }
-    };
-    using Run = void (*)(const Args&, Range) noexcept;
-
-    // The cache counts as a weight: it is large, and cold when a layer begins.
-    static void set_weight(Args& args, std::size_t /*index*/, const std::byte* w) {
-        args.cache = w;
-    }
-
-    // Row h: s[t] = scale · (q[h] · cache[t]); p = softmax(s); out[h] = Σ_t p[t] ·
-    // cache[t][0:kv_rank]
-    static std::int64_t rows(const Shape& shape, int /*phase*/) { return shape.n_heads; }
-    static Cost cost(const Shape& shape) {
-        const std::int64_t width = shape.kv_rank + shape.n_rot;
-        const std::int64_t products = shape.n_heads * shape.n_positions * (width + shape.kv_rank);
-        return {.weight_bytes = shape.n_positions * width * block_bytes(shape.cache),
-                .other_bytes = 4 * shape.n_heads * (width + shape.kv_rank),
-                .flops = 2.0 * static_cast<double>(products)};
-    }
-    static std::vector<Shape> model_shapes();
-    static std::vector<Shape> odd_shapes(Random& random);
-    static Case<MlaAttention> make_case(const Shape& shape, Random& random, Input input);
-    static double worst_error(const Case<MlaAttention>& test_case);
-};
+using MlaAttention = AttentionOp<mla_cache::Codec>;
 
 }  // namespace steady

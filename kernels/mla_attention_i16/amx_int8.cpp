@@ -104,8 +104,8 @@ KERNEL_TARGET_BEGIN(KERNEL_AMX)
                            _mm512_cvtepi32_ps(rest));
 }
 
-// What mla_i16::step_of and rounded do to a part x[n] of head h's query, n a multiple of 16, into
-// the tiles from `queries` on.
+// What step_of and whole_steps (grouped_cache.h) do to a part x[n] of head h's query, n a multiple
+// of 16, into the tiles from `queries` on.
 float round_part(const float* x, std::int64_t n, std::int64_t h, Bytes* queries) {
     __m512 most = _mm512_setzero_ps();
     __m512 nothing = _mm512_setzero_ps();

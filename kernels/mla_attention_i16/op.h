@@ -4,18 +4,13 @@
 // floats; with that, whole rows are added up in 32 bits.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <string>
-#include <vector>
-
-#include "kernels/layouts/mla_integers.h"
-#include "kernels/registry/registry.h"
+#include "kernels/attention/attention_op.h"
+#include "kernels/attention/grouped_cache.h"
+#include "kernels/attention/shape.h"
 
 namespace steady {
 
-using MlaI16Shape = MlaIntegerShape;
+using MlaI16Shape = LatentShape<1>;
 
 // The cache: groups of sixteen positions. A group has eight pairs of positions, each [width][2]
 // values, then 16 scales of the latent parts and 16 of the rotary parts.
@@ -28,71 +23,61 @@ constexpr std::int64_t kWeighed = 32;      // positions whose weights share a st
 constexpr std::int64_t kScored = 4 * 128;  // columns whose products a sum of eight lanes holds
 
 inline std::int64_t group_bytes(std::int64_t width) { return kGroup * (2 * width + 8); }
-inline std::int64_t cache_bytes(std::int64_t width, std::int64_t n_positions) {
-    return (n_positions + kGroup - 1) / kGroup * group_bytes(width);
-}
 // Of the group's positions; the rotary ones follow the latent ones.
 inline const float* scales(const std::byte* group, std::int64_t width) {
     return reinterpret_cast<const float*>(group + 2 * kGroup * width);
 }
 
-// Writes the row [kv_rank + n_rot] of one position: each part in steps of a 4095th of its largest.
-void store(std::byte* cache, std::int64_t position, const float* row, std::int64_t kv_rank,
-           std::int64_t n_rot);
-
-// One position's row again at another, bit by bit.
-void copy(std::byte* cache, std::int64_t from, std::int64_t to, std::int64_t width);
-
-// The value of column c at a position, exactly as stored.
-double value(const std::byte* cache, std::int64_t position, std::int64_t c, std::int64_t kv_rank,
-             std::int64_t n_rot);
-
-// How a part x[n] of a row or of a head's query is rounded: to whole steps of max|x| / 4095, by
-// division and to the nearest. Every variant rounds a query like this, so that none differs in a
-// step.
-inline float step_of(const float* x, std::int64_t n) {
-    return mla_integers::step_of(x, n, kLargest);
-}
-inline std::int16_t rounded(float x, float step) {
-    return static_cast<std::int16_t>(mla_integers::whole_steps(x, step, kLargest));
-}
+struct Format {
+    static constexpr const char* kOp = "mla_attention_i16";
+    static constexpr const char* kName = "i16";
+    using Shape = MlaI16Shape;
+    using Query = const float*;
+    static constexpr std::int64_t kGroup = mla_i16::kGroup;
+    static constexpr std::int64_t kScratchGroup = 1;
+    static constexpr std::int64_t kValueBytes = 2;
+    static constexpr int kLargest = mla_i16::kLargest;
+    static constexpr int kWeightSteps = kLargestWeight;
+    static constexpr bool kRoundsQuery = true;
+    static constexpr bool kKeepsSums = false;
+    static std::int64_t group_bytes(std::int64_t kv_rank, std::int64_t n_rot) {
+        return mla_i16::group_bytes(kv_rank + n_rot);
+    }
+    struct Place {
+        std::int64_t row = 0, scales = 0;  // in bytes
+        Place(std::int64_t position, std::int64_t kv_rank, std::int64_t n_rot) {
+            const std::int64_t width = kv_rank + n_rot;
+            const std::int64_t in_group = position % kGroup;
+            const std::int64_t group = position / kGroup * mla_i16::group_bytes(width);
+            row = group + in_group / 2 * 4 * width + 2 * (in_group % 2);
+            scales = group + 2 * kGroup * width + 4 * in_group;
+        }
+        std::int64_t column(std::int64_t c) const { return row + 4 * c; }
+        std::int64_t scale(int part) const { return scales + 4 * kGroup * part; }
+    };
+    static int get(const std::byte* cache, const Place& place, std::int64_t c) {
+        std::int16_t value = 0;
+        std::memcpy(&value, cache + place.column(c), sizeof value);
+        return value;
+    }
+    static void put(std::byte* cache, const Place& place, std::int64_t c, int steps) {
+        const auto value = static_cast<std::int16_t>(steps);
+        std::memcpy(cache + place.column(c), &value, sizeof value);
+    }
+    static std::vector<Shape> odd_shapes(auto& random) {
+        return {{1, 1, 2, 1},
+                {3, 40, 6, 5},
+                {3, 64, 32, 17},
+                {7, 32, 64, 131},
+                {5, 512, 64, 7},
+                {2, 1000, 40, 33},
+                {random.integer(1, 24), 8 * random.integer(1, 80), 8 * random.integer(1, 16),
+                 random.integer(1, 400)}};
+    }
+};
 
 }  // namespace mla_i16
 
-struct MlaAttentionI16 {
-    static constexpr const char* name = "mla_attention_i16";
-    static constexpr int phases = 1;
-    using Shape = MlaI16Shape;
-    struct Args {
-        Shape shape;
-        const float* q = nullptr;          // [n_heads][kv_rank + n_rot]
-        const std::byte* cache = nullptr;  // whole groups of positions, see mla_i16
-        float scale = 1;
-        float* scratch = nullptr;  // [n_heads][n_positions]
-        float* out = nullptr;      // [n_heads][kv_rank]
-    };
-    using Run = void (*)(const Args&, Range) noexcept;
-
-    // The cache counts as a weight: it is large, and cold when a layer begins.
-    static void set_weight(Args& args, std::size_t /*index*/, const std::byte* w) {
-        args.cache = w;
-    }
-
-    // Row h, with q' the rounded query: s[t] = scale · (q'[h] · cache[t]); p = softmax(s);
-    // out[h] = Σ_t p[t] · cache[t][0:kv_rank]. A variant may round p[t] times the position's latent
-    // scale to a 16383rd of the largest one.
-    static std::int64_t rows(const Shape& shape, int /*phase*/) { return shape.n_heads; }
-    static Cost cost(const Shape& shape) {
-        const std::int64_t products =
-            shape.n_heads * shape.n_positions * (shape.width() + shape.kv_rank);
-        return {.weight_bytes = shape.n_positions * (2 * shape.width() + 8),
-                .other_bytes = 4 * shape.n_heads * (shape.width() + shape.kv_rank),
-                .flops = 2.0 * static_cast<double>(products)};
-    }
-    static std::vector<Shape> model_shapes();
-    static std::vector<Shape> odd_shapes(Random& random);
-    static Case<MlaAttentionI16> make_case(const Shape& shape, Random& random, Input input);
-    static double worst_error(const Case<MlaAttentionI16>& test_case);
-};
+using MlaAttentionI16 = AttentionOp<GroupedCodec<mla_i16::Format>>;
 
 }  // namespace steady

@@ -66,7 +66,8 @@ KERNEL_TARGET_BEGIN(KERNEL_AVX2)
     return _mm_packs_epi32(_mm256_castsi256_si128(whole), _mm256_extracti128_si256(whole, 1));
 }
 
-// What mla_i16::step_of and rounded do to a part of a query, n a multiple of 8; returns the step.
+// What step_of and whole_steps (grouped_cache.h) do to a part of a query, n a multiple of 8;
+// returns the step.
 inline float round_part(const float* x, std::int64_t n, std::int16_t* out) {
     __m256 most = _mm256_setzero_ps();
     __m256 nothing = _mm256_setzero_ps();

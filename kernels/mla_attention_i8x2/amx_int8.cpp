@@ -143,8 +143,8 @@ template <int kOf, int kPlane>
     _mm_store_si128(reinterpret_cast<__m128i*>(low), _mm512_cvtepi32_epi8(whole));
 }
 
-// What mla_i8x2::step_of and rounded do to a part x[n] of head h's query, into the factors from
-// `step` on.
+// What step_of and whole_steps (grouped_cache.h) do to a part x[n] of head h's query, into the
+// factors from `step` on.
 float round_part(const float* x, std::int64_t n, std::int64_t h, std::int64_t step, Heads& heads) {
     __m512 most = _mm512_setzero_ps();
     __m512 nothing = _mm512_setzero_ps();

@@ -26,12 +26,6 @@ inline bool supports(const MlaQ8Shape& shape) {
 
 KERNEL_TARGET_BEGIN(KERNEL_AVX512_VNNI)
 
-[[gnu::always_inline]] inline __m512i broadcast4(const std::int8_t* at) {
-    int four;
-    std::memcpy(&four, at, 4);
-    return _mm512_set1_epi32(four);
-}
-
 // What a block of 32 columns of a head's query is worth, and what the 128 stored with each byte of
 // the cache adds to its sum.
 struct Query {
@@ -73,9 +67,9 @@ template <int kN, bool kTwoBytes, int kAhead>
             const __m512i k = avx512::load(at_k);
             for (int h = 0; h < kN; ++h) {
                 const std::int64_t at = 32 * ((head + h) * n_all + b) + 4 * j;
-                high[h] = _mm512_dpbusd_epi32(high[h], k, broadcast4(q.q8 + at));
+                high[h] = _mm512_dpbusd_epi32(high[h], k, avx512::broadcast4(q.q8 + at));
                 if constexpr (kTwoBytes) {
-                    low[h] = _mm512_dpbusd_epi32(low[h], k, broadcast4(q.q8_low + at));
+                    low[h] = _mm512_dpbusd_epi32(low[h], k, avx512::broadcast4(q.q8_low + at));
                 }
             }
         }

@@ -6,7 +6,7 @@
 namespace steady {
 
 static const Variant<Q4_0Matmul> variant{
-    "avx2_rows16_q16", matmul_avx2::options<Q4_0Matmul, q4_0_matmul_avx2::Dot<Input::q16, 16>>(
-                           "rows16", q4_0_rows16::pack)};
+    "avx2_rows16_q16",
+    matmul_avx2::options<Q4_0Matmul, q4_0_matmul_avx2::Dot<Input::q16, 16>>(q4_0_rows16::pack)};
 
 }  // namespace steady

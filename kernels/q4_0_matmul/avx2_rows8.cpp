@@ -7,7 +7,7 @@
 namespace steady {
 
 static const Variant<Q4_0Matmul> variant{
-    "avx2_rows8", matmul_avx2::options<Q4_0Matmul, q4_0_matmul_avx2::Dot<Input::q8, 8>>(
-                      "rows8", q4_0_rows8::pack)};
+    "avx2_rows8",
+    matmul_avx2::options<Q4_0Matmul, q4_0_matmul_avx2::Dot<Input::q8, 8>>(q4_0_rows8::pack)};
 
 }  // namespace steady

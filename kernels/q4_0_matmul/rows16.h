@@ -33,7 +33,7 @@ struct Dot {
                 const __m512i odd = _mm512_and_si512(_mm512_srli_epi16(w, 4), nibble);
                 const std::int64_t at = 32 * b + 4 * j;
                 for (std::size_t i = 0; i < kN; ++i) {
-                    using matmul_rows16::broadcast4;
+                    using avx512::broadcast4;
                     high[i] = _mm512_dpbusd_epi32(high[i], even, broadcast4(x[i].q8 + at));
                     high[i] = _mm512_dpbusd_epi32(high[i], odd, broadcast4(x[i].q8 + at + 16));
                     if constexpr (kTwoBytes) {

@@ -54,7 +54,7 @@ struct Dot {
 }  // namespace
 KERNEL_TARGET_END
 
-static const Variant<Q5_KMatmul> variant{
-    "avx2_rows16", matmul_avx2::options<Q5_KMatmul, Dot>("rows16", q5_k_rows16::pack)};
+static const Variant<Q5_KMatmul> variant{"avx2_rows16",
+                                         matmul_avx2::options<Q5_KMatmul, Dot>(q5_k_rows16::pack)};
 
 }  // namespace steady

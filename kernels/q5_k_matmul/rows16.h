@@ -60,8 +60,8 @@ struct Dot {
                 for (std::size_t i = 0; i < kN; ++i) {
                     __m512i q = _mm512_setzero_si512();
                     for (int g = 0; g < 8; ++g) {
-                        q = _mm512_dpbusd_epi32(
-                            q, w[g], matmul_rows16::broadcast4(x[i].q8 + at * 32 + 4 * g));
+                        q = _mm512_dpbusd_epi32(q, w[g],
+                                                avx512::broadcast4(x[i].q8 + at * 32 + 4 * g));
                     }
                     scaled[i] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_mullo_epi32(q, scale)),
                                                 _mm512_set1_ps(x[i].scale[at]), scaled[i]);

@@ -1,12 +1,12 @@
 // Sixteen rows side by side for Q5_K. Per 256 columns: 16 scales d, 16 of dmin, the twelve bytes of
 // packed scales as planes of 16 rows, then for each sub-block of 32 columns 64 bytes of fifth bits
 // (bit g: column group g) and 4 × 64 bytes of nibbles, in which byte 4r + i belongs to row r.
-// It takes exactly the bytes of the GGUF layout; three registers of planes decode all 16 rows'
-// scales.
+// Three registers of planes decode all 16 rows' scales.
 #pragma once
 
 #include <cstring>
 
+#include "kernels/layouts/packed_rows.h"
 #include "kernels/q5_k_matvec/op.h"
 #include "kernels/simd/avx512.h"
 #include "kernels/simd/prefetch.h"
@@ -18,10 +18,6 @@ constexpr std::int64_t kRows = 16;
 constexpr std::int64_t kBlockBytes = kRows * sizeof(BlockQ5_K);
 constexpr std::int64_t kPlanes = 64;            // offset of the scale planes
 constexpr std::int64_t kQuants = 64 + 12 * 16;  // offset of the quants: 320 bytes per sub-block
-
-inline std::int64_t packed_bytes(MatrixShape shape) {
-    return shape.rows * row_bytes(Type::q5_k, shape.cols);
-}
 
 inline void pack_lane(const BlockQ5_K& block, std::int64_t lane, std::byte* out) {
     std::memcpy(out + 2 * lane, &block.d, sizeof block.d);
@@ -47,25 +43,9 @@ inline void pack_lane(const BlockQ5_K& block, std::int64_t lane, std::byte* out)
     }
 }
 
-inline void pack(MatrixShape shape, const std::byte* src, std::byte* dst) {
-    const std::int64_t n_blocks = shape.cols / 256;
-    const std::int64_t stride = row_bytes(Type::q5_k, shape.cols);
-    for (std::int64_t r = 0; r < shape.rows; ++r) {
-        for (std::int64_t b = 0; b < n_blocks; ++b) {
-            BlockQ5_K block;
-            std::memcpy(&block, src + r * stride + b * 176, sizeof block);
-            pack_lane(block, r % kRows, dst + r / kRows * kRows * stride + b * kBlockBytes);
-        }
-    }
-}
+constexpr auto pack = pack_rows<Type::q5_k, BlockQ5_K, kRows, pack_lane>;
 
 KERNEL_TARGET_BEGIN(KERNEL_AVX512_VNNI)
-
-[[gnu::always_inline]] inline __m512i broadcast4(const std::int8_t* at) {
-    int four;
-    std::memcpy(&four, at, 4);
-    return _mm512_set1_epi32(four);
-}
 
 // Scales and mins of the eight sub-blocks, 16 rows each, as bytes.
 [[gnu::always_inline]] inline void decode_scales(const std::byte* planes, std::uint8_t* scales,
@@ -109,8 +89,8 @@ template <unsigned kPair>
         _mm512_ternarylogic_epi32(_mm512_and_si512(w, nibble), low_bit, bit4, kOrAnd);
     const __m512i high = _mm512_ternarylogic_epi32(
         _mm512_and_si512(_mm512_srli_epi16(w, 4), nibble), high_bit, bit4, kOrAnd);
-    even = _mm512_dpbusd_epi32(even, low, broadcast4(x + 8 * kPair));
-    odd = _mm512_dpbusd_epi32(odd, high, broadcast4(x + 8 * kPair + 4));
+    even = _mm512_dpbusd_epi32(even, low, avx512::broadcast4(x + 8 * kPair));
+    odd = _mm512_dpbusd_epi32(odd, high, avx512::broadcast4(x + 8 * kPair + 4));
 }
 
 // Σ q · x over one sub-block of 32 columns, per row.
@@ -182,16 +162,11 @@ KERNEL_TARGET_END
 // per pass.
 template <int kAhead, int kGroups = 1>
 VariantOptions<Q5_KMatvec> options() {
-    return {
-        .needs = cpu::avx512_vnni,
-        .supports = [](const MatvecShape& shape) { return shape.rows % (kGroups * kRows) == 0; },
-        .granule = kGroups * kRows,
-        .input = Input::q8,
-        .layout = "rows16",
-        .pack_rows = kRows,
-        .packed_bytes = packed_bytes,
-        .pack = pack,
-        .run = run<kAhead, kGroups>};
+    constexpr std::int64_t kAtOnce = kGroups * kRows;
+    return packed_options<Q5_KMatvec, kRows>(
+        cpu::avx512_vnni, Input::q8, pack,
+        [](const MatvecShape& shape) { return shape.rows % kAtOnce == 0; }, run<kAhead, kGroups>,
+        kAtOnce);
 }
 
 }  // namespace steady::q5_k_rows16

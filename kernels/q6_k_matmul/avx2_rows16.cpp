@@ -69,7 +69,7 @@ struct Dot {
 }  // namespace
 KERNEL_TARGET_END
 
-static const Variant<Q6_KMatmul> variant{
-    "avx2_rows16", matmul_avx2::options<Q6_KMatmul, Dot>("rows16", q6_k_rows16::pack)};
+static const Variant<Q6_KMatmul> variant{"avx2_rows16",
+                                         matmul_avx2::options<Q6_KMatmul, Dot>(q6_k_rows16::pack)};
 
 }  // namespace steady

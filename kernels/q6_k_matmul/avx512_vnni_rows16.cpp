@@ -5,21 +5,13 @@
 
 namespace steady {
 
-static const Variant<Q6_KMatmul> variant{
-    "avx512_vnni_rows16",
-    {
-        .needs = cpu::avx512_vnni,
-        .supports =
-            [](const MatmulShape& shape) {
-                return shape.rows % 16 == 0 && shape.cols <= sums16::kMaxCols;
-            },
-        .granule = matmul_rows16::kRows,
-        .input = Input::q8,
-        .layout = "rows16",
-        .pack_rows = matmul_rows16::kRows,
-        .packed_bytes = matmul_rows16::packed_bytes<Type::q6_k>,
-        .pack = q6_k_rows16::pack,
-        .run = q6_k_matmul::run,
-    }};
+static const Variant<Q6_KMatmul> variant{"avx512_vnni_rows16",
+                                         packed_options<Q6_KMatmul, q6_k_rows16::kRows>(
+                                             cpu::avx512_vnni, Input::q8, q6_k_rows16::pack,
+                                             [](const MatmulShape& shape) {
+                                                 return shape.rows % q6_k_rows16::kRows == 0 &&
+                                                        shape.cols <= sums16::kMaxCols;
+                                             },
+                                             q6_k_matmul::run)};
 
 }  // namespace steady

@@ -65,8 +65,7 @@ inline void tile(const MatmulArgs& args, std::int64_t begin, std::int64_t end, s
                         const std::int8_t* x = q8[i] + b * 256 + pair * 32 + 16 * s;
                         __m512i q = _mm512_set1_epi32(minus_sums[i][b * 16 + pair * 2 + s]);
                         for (int g = 0; g < 4; ++g) {
-                            q = _mm512_dpbusd_epi32(q, w[s][g],
-                                                    matmul_rows16::broadcast4(x + 4 * g));
+                            q = _mm512_dpbusd_epi32(q, w[s][g], avx512::broadcast4(x + 4 * g));
                         }
                         part[s] =
                             _mm512_mullo_epi32(q, q6_k_rows16::scales_of(block, 2 * pair + s));

@@ -1,12 +1,13 @@
 // Sixteen rows side by side for Q6_K. Per 256 columns: 16 scales d, 16 × 16 sub-block scales, then
 // for each sub-block of 16 columns 64 bytes of high bits and 2 × 64 bytes of nibbles, in which byte
 // 4r + i belongs to row r; the four column groups sit at bits 0, 2, 4, 6 and in low/high nibbles.
-// It takes exactly the bytes of the GGUF layout.
 #pragma once
 
 #include <cstring>
 
+#include "kernels/layouts/packed_rows.h"
 #include "kernels/q6_k_matvec/op.h"
+#include "kernels/simd/avx512.h"
 #include "kernels/simd/prefetch.h"
 #include "kernels/simd/sums16.h"
 #include "kernels/simd/target.h"
@@ -17,10 +18,6 @@ constexpr std::int64_t kRows = 16;
 constexpr std::int64_t kBlockBytes = kRows * sizeof(BlockQ6_K);
 constexpr std::int64_t kScales = 32;            // offset of the sub-block scales
 constexpr std::int64_t kQuants = 32 + 16 * 16;  // offset of the quants: 192 bytes per sub-block
-
-inline std::int64_t packed_bytes(MatrixShape shape) {
-    return shape.rows * row_bytes(Type::q6_k, shape.cols);
-}
 
 // The 6-bit number of value i (0 … 255).
 inline int six_bits(const BlockQ6_K& b, int i) {
@@ -52,25 +49,9 @@ inline void pack_lane(const BlockQ6_K& block, std::int64_t lane, std::byte* out)
     }
 }
 
-inline void pack(MatrixShape shape, const std::byte* src, std::byte* dst) {
-    const std::int64_t n_blocks = shape.cols / 256;
-    const std::int64_t stride = row_bytes(Type::q6_k, shape.cols);
-    for (std::int64_t r = 0; r < shape.rows; ++r) {
-        for (std::int64_t b = 0; b < n_blocks; ++b) {
-            BlockQ6_K block;
-            std::memcpy(&block, src + r * stride + b * 210, sizeof block);
-            pack_lane(block, r % kRows, dst + r / kRows * kRows * stride + b * kBlockBytes);
-        }
-    }
-}
+constexpr auto pack = pack_rows<Type::q6_k, BlockQ6_K, kRows, pack_lane>;
 
 KERNEL_TARGET_BEGIN(KERNEL_AVX512_VNNI)
-
-[[gnu::always_inline]] inline __m512i broadcast4(const std::int8_t* at) {
-    int four;
-    std::memcpy(&four, at, 4);
-    return _mm512_set1_epi32(four);
-}
 
 // Σ (q - 32) · x over one sub-block of 16 columns, per row; minus_sums is -32 · Σx.
 [[gnu::always_inline]] inline __m512i sub_block(const std::byte* quants, const std::int8_t* x,
@@ -89,10 +70,10 @@ KERNEL_TARGET_BEGIN(KERNEL_AVX512_VNNI)
         _mm512_ternarylogic_epi32(_mm512_and_si512(b, nibble), high, high_bits, kOrAnd);
     const __m512i w3 = _mm512_ternarylogic_epi32(_mm512_and_si512(_mm512_srli_epi16(b, 4), nibble),
                                                  _mm512_srli_epi16(high, 2), high_bits, kOrAnd);
-    __m512i even = _mm512_dpbusd_epi32(_mm512_set1_epi32(minus_sums), w0, broadcast4(x));
-    __m512i odd = _mm512_dpbusd_epi32(_mm512_setzero_si512(), w1, broadcast4(x + 4));
-    even = _mm512_dpbusd_epi32(even, w2, broadcast4(x + 8));
-    odd = _mm512_dpbusd_epi32(odd, w3, broadcast4(x + 12));
+    __m512i even = _mm512_dpbusd_epi32(_mm512_set1_epi32(minus_sums), w0, avx512::broadcast4(x));
+    __m512i odd = _mm512_dpbusd_epi32(_mm512_setzero_si512(), w1, avx512::broadcast4(x + 4));
+    even = _mm512_dpbusd_epi32(even, w2, avx512::broadcast4(x + 8));
+    odd = _mm512_dpbusd_epi32(odd, w3, avx512::broadcast4(x + 12));
     return _mm512_add_epi32(even, odd);
 }
 
@@ -159,18 +140,13 @@ KERNEL_TARGET_END
 // per pass.
 template <int kAhead, int kGroups = 1>
 VariantOptions<Q6_KMatvec> options() {
-    return {.needs = cpu::avx512_vnni,
-            .supports =
-                [](const MatvecShape& shape) {
-                    return shape.rows % (kGroups * kRows) == 0 && shape.cols <= sums16::kMaxCols;
-                },
-            .granule = kGroups * kRows,
-            .input = Input::q8,
-            .layout = "rows16",
-            .pack_rows = kRows,
-            .packed_bytes = packed_bytes,
-            .pack = pack,
-            .run = run<kAhead, kGroups>};
+    constexpr std::int64_t kAtOnce = kGroups * kRows;
+    return packed_options<Q6_KMatvec, kRows>(
+        cpu::avx512_vnni, Input::q8, pack,
+        [](const MatvecShape& shape) {
+            return shape.rows % kAtOnce == 0 && shape.cols <= sums16::kMaxCols;
+        },
+        run<kAhead, kGroups>, kAtOnce);
 }
 
 }  // namespace steady::q6_k_rows16

@@ -47,7 +47,7 @@ struct Dot {
 }  // namespace
 KERNEL_TARGET_END
 
-static const Variant<Q8_0Matmul> variant{
-    "avx2_rows16", matmul_avx2::options<Q8_0Matmul, Dot>("rows16", q8_0_rows16::pack)};
+static const Variant<Q8_0Matmul> variant{"avx2_rows16",
+                                         matmul_avx2::options<Q8_0Matmul, Dot>(q8_0_rows16::pack)};
 
 }  // namespace steady

@@ -26,8 +26,8 @@ struct Dot {
             for (int j = 0; j < 8; ++j) {
                 const __m512i w = avx512::load(block + 32 + 64 * j);
                 for (std::size_t i = 0; i < kN; ++i) {
-                    sum[i] = _mm512_dpbusd_epi32(
-                        sum[i], w, matmul_rows16::broadcast4(x[i].q8 + 32 * b + 4 * j));
+                    sum[i] = _mm512_dpbusd_epi32(sum[i], w,
+                                                 avx512::broadcast4(x[i].q8 + 32 * b + 4 * j));
                 }
             }
             const __m512 d = avx512::halves(block);

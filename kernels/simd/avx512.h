@@ -6,12 +6,20 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "kernels/simd/target.h"
 
 namespace steady::avx512 {
 
 KERNEL_TARGET_BEGIN(KERNEL_AVX512)
+
+// Four bytes, sixteen times.
+[[gnu::always_inline]] inline __m512i broadcast4(const std::int8_t* at) {
+    int four;
+    std::memcpy(&four, at, 4);
+    return _mm512_set1_epi32(four);
+}
 
 // Cephes' expf: relative error about one unit; underflows to zero, overflows to infinity.
 [[gnu::always_inline]] inline __m512 exp(__m512 x) {

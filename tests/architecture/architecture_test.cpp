@@ -1,10 +1,12 @@
-// The rules of the house, executed: who may include whom, how long a file may be, where effects may
-// stand. A rule that is not run is a wish.
+// The rules of the source tree, as tests: who may include whom, how long a file may be, where
+// effects may stand. A rule is a function from sources to what is wrong with them. It runs over the
+// tree, and over a small source that breaks it, so that each rule has been seen failing.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <regex>
 #include <set>
@@ -60,6 +62,7 @@ const std::vector<std::string> kFolders = {
     "kernels/cases",
     "kernels/matrix",
     "kernels/layouts",
+    "kernels/attention",
     "kernels/cuda",
     "kernels/<op>",
     "kernels/tool",
@@ -142,180 +145,350 @@ std::string include_error(const std::string& source, const std::string& target) 
     return {};
 }
 
-TEST(Architecture, IncludesFollowTheOrderOfFolders) {
-    const std::regex include(R"re(^\s*#include "([^"]+)")re");
-    int seen = 0;
-    for (const Source& source : sources(kCode, {".cpp", ".h", ".cu"})) {
+using Mistakes = std::vector<std::string>;
+
+// Adds a mistake for each line of which `wrong` says so.
+void find_lines(const Source& source, const std::function<bool(const std::string&)>& wrong,
+                Mistakes& out) {
+    for (const std::string& line : source.lines) {
+        if (wrong(line)) out.push_back(source.path + ": " + line);
+    }
+}
+
+bool is_below(const Source& source, const std::vector<std::string>& folders) {
+    return std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) {
+        return source.path.rfind(folder + "/", 0) == 0;
+    });
+}
+
+Mistakes wrong_includes(const std::vector<Source>& files) {
+    static const std::regex include(R"re(^\s*#include "([^"]+)")re");
+    Mistakes out;
+    for (const Source& source : files) {
         for (const std::string& line : source.lines) {
             std::smatch match;
             if (!std::regex_search(line, match, include)) continue;
             const std::string target = match[1];
-            EXPECT_TRUE(fs::exists(kRoot / target))
-                << source.path << " includes \"" << target
-                << "\"; write includes from the repository root";
-            ++seen;
-            EXPECT_EQ(include_error(source.path, target), "") << source.path << ": " << target;
+            if (!fs::exists(kRoot / target)) {
+                out.push_back(source.path + ": write from the repository's root: " + target);
+            } else if (const std::string why = include_error(source.path, target); !why.empty()) {
+                out.push_back(source.path + ": " + target + ": " + why);
+            }
         }
     }
-    EXPECT_GT(seen, 20) << "the test read no includes: it would never fail";
+    return out;
 }
 
-// The rules above refuse what they are there to refuse.
-TEST(Architecture, WrongIncludesAreRefused) {
+Mistakes large_folders(const std::vector<Source>& files) {
+    std::map<std::string, int> n_files;
+    for (const Source& source : files) {
+        ++n_files[source.path.substr(0, source.path.find_last_of('/'))];
+    }
+    Mistakes out;
+    for (const auto& [folder, n] : n_files) {
+        if (n > 60) out.push_back(folder + " holds more than 60 files");
+    }
+    return out;
+}
+
+Mistakes long_files(const std::vector<Source>& files) {
+    Mistakes out;
+    for (const Source& source : files) {
+        if (source.lines.size() > 500) out.push_back(source.path + " has more than 500 lines");
+        // A raw string (a regular expression, a JSON document) cannot be broken; the rest can.
+        find_lines(
+            source,
+            [](const std::string& line) {
+                return line.size() > 160 && line.find("R\"") == std::string::npos;
+            },
+            out);
+    }
+    return out;
+}
+
+Mistakes without_purpose(const std::vector<Source>& files) {
+    Mistakes out;
+    for (const Source& source : files) {
+        if (source.lines.empty() || source.lines[0].rfind("//", 0) != 0) {
+            out.push_back(source.path + " must open with a comment on its purpose");
+        }
+    }
+    return out;
+}
+
+// Effects stand in platform, programs, storage and queue: the pure folders know no clock, process,
+// socket, file or database.
+Mistakes effects_in_pure_folders(const std::vector<Source>& files) {
+    static const std::regex effect(
+        R"re(#include <(pqxx/|sys/|unistd|fcntl|signal|boost/(asio|beast)|fstream|filesystem|chrono|thread))re");
+    Mistakes out;
+    for (const Source& source : files) {
+        if (!is_below(source, {"runner/base", "runner/figures", "runner/adapters", "runner/spec",
+                               "runner/statistics", "runner/plan", "runner/judge", "runner/record",
+                               "runner/entry", "runner/track", "runner/run"})) {
+            continue;
+        }
+        find_lines(
+            source, [](const std::string& line) { return std::regex_search(line, effect); }, out);
+    }
+    return out;
+}
+
+Mistakes shells(const std::vector<Source>& files) {
+    static const std::regex shell(R"re(\b(system|popen)\()re");
+    Mistakes out;
+    for (const Source& source : files) {
+        find_lines(
+            source, [](const std::string& line) { return std::regex_search(line, shell); }, out);
+    }
+    return out;
+}
+
+// The fault harness looks at the tables from outside, as an auditor would.
+Mistakes sql_outside_storage(const std::vector<Source>& files) {
+    static const std::regex sql(R"re("(?:select|insert into|update|delete from) [a-z_]+)re");
+    Mistakes out;
+    for (const Source& source : files) {
+        if (is_below(source, {"runner/storage", "runner/fault"})) continue;
+        find_lines(
+            source, [](const std::string& line) { return std::regex_search(line, sql); }, out);
+    }
+    return out;
+}
+
+Mistakes threads_in_kernels(const std::vector<Source>& files) {
+    Mistakes out;
+    for (const Source& source : files) {
+        if (!is_below(source, {"kernels"}) || is_below(source, {"kernels/tool"})) continue;
+        find_lines(
+            source,
+            [](const std::string& line) {
+                return line.find("#include <thread>") != std::string::npos;
+            },
+            out);
+    }
+    return out;
+}
+
+// Of CMake files.
+Mistakes isa_flags(const std::vector<Source>& files) {
+    Mistakes out;
+    for (const Source& source : files) {
+        find_lines(
+            source,
+            [](const std::string& line) {
+                return line.find("-mavx") != std::string::npos ||
+                       line.find("-march=native") != std::string::npos;
+            },
+            out);
+    }
+    return out;
+}
+
+// It takes long to compile, so one file has it.
+Mistakes more_than_one_beast(const std::vector<Source>& files) {
+    Mistakes users;
+    for (const Source& source : files) {
+        Mistakes lines;
+        find_lines(
+            source,
+            [](const std::string& line) {
+                return line.find("#include <boost/beast") != std::string::npos;
+            },
+            lines);
+        if (!lines.empty()) users.push_back(source.path);
+    }
+    return users.size() > 1 ? users : Mistakes{};
+}
+
+Mistakes html_from_text(const std::vector<Source>& files) {
+    static const std::regex unsafe(
+        R"re(innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\()re");
+    Mistakes out;
+    for (const Source& source : files) {
+        find_lines(
+            source, [](const std::string& line) { return std::regex_search(line, unsafe); }, out);
+    }
+    return out;
+}
+
+Mistakes unknown_top_folders(const std::vector<std::string>& folders) {
+    static const std::set<std::string> allowed = {"runner", "engine",    "kernels", "experiments",
+                                                  "bundle", "dashboard", "tests",   "journal",
+                                                  "build",  ".git",      ".ci",     ".steady"};
+    Mistakes out;
+    for (const std::string& folder : folders) {
+        if (!allowed.contains(folder)) out.push_back(folder);
+    }
+    return out;
+}
+
+// Every default is backed by an entry that exists.
+Mistakes missing_entries(const std::vector<Source>& files) {
+    static const std::regex cited(R"re(journal/[A-Za-z0-9._-]+\.md)re");
+    Mistakes out;
+    for (const Source& source : files) {
+        if (source.path != "engine/exec/champions.cpp") continue;
+        find_lines(
+            source,
+            [](const std::string& line) {
+                std::smatch match;
+                return std::regex_search(line, match, cited) && !fs::exists(kRoot / match.str());
+            },
+            out);
+    }
+    return out;
+}
+
+// The table of verbs, on one line each as the rule below searches them.
+std::string verb_table() {
+    std::string table;
+    for (const Source& source : sources({"runner/cli"}, {".cpp"})) {
+        if (source.path == "runner/cli/verbs.cpp" || source.path == "runner/cli/command_line.cpp") {
+            for (const std::string& line : source.lines) table += line + "\n";
+        }
+    }
+    return std::regex_replace(table, std::regex(R"re(Verb\{\s+)re"), "Verb{");
+}
+
+// A command that the product tells its user to type must be one that it takes.
+Mistakes unknown_hints(const std::vector<Source>& files) {
+    static const std::string table = verb_table();
+    static const std::regex hint(R"re(steady ([a-z]+(?:-[a-z]+)?) (?:\{\d?\}|--([a-z-]+)))re");
+    Mistakes out;
+    for (const Source& source : files) {
+        for (const std::string& line : source.lines) {
+            for (std::sregex_iterator it(line.begin(), line.end(), hint), end; it != end; ++it) {
+                const std::string verb = (*it)[1], option = (*it)[2];
+                if (verb == "help") continue;  // the table's own
+                const bool known = table.find("Verb{\"" + verb + "\"") != std::string::npos;
+                const bool takes =
+                    option.empty() || table.find("{\"" + option + "\"") != std::string::npos;
+                if (!known || !takes) out.push_back(source.path + ": " + it->str());
+            }
+        }
+    }
+    return out;
+}
+
+struct Rule {
+    const char* name;
+    std::function<Mistakes(const std::vector<Source>&)> mistakes;
+    std::vector<std::string> folders;
+    std::set<std::string> extensions;
+    std::vector<Source> breaks_it;
+};
+
+void PrintTo(const Rule& rule, std::ostream* out) { *out << rule.name; }
+
+const std::set<std::string> kCpp = {".cpp", ".h", ".cu"};
+const std::set<std::string> kCppAndJs = {".cpp", ".h", ".cu", ".js"};
+
+std::vector<Source> many_files() {
+    std::vector<Source> files;
+    for (int i = 0; i < 61; ++i) files.push_back({"runner/x/" + std::to_string(i) + ".cpp", {}});
+    return files;
+}
+
+std::vector<Rule> rules() {
+    std::vector<std::string> code_and_tests = kCode;
+    code_and_tests.push_back("tests");
+    const std::string beast = "#include <boost/beast/http.hpp>";
+    return {
+        {"IncludesFollowTheOrderOfFolders",
+         wrong_includes,
+         kCode,
+         kCpp,
+         {{"runner/plan/plan.cpp", {"#include \"runner/judge/analysis.h\""}}}},
+        {"FoldersAreSmall", large_folders, kCode, kCppAndJs, many_files()},
+        {"FilesAreShort",
+         long_files,
+         code_and_tests,
+         kCppAndJs,
+         {{"runner/x.cpp", std::vector<std::string>(501, "x")}}},
+        {"LinesAreShort",
+         long_files,
+         code_and_tests,
+         kCppAndJs,
+         {{"runner/x.cpp", {std::string(161, 'x')}}}},
+        {"FilesSayWhy", without_purpose, kCode, kCppAndJs, {{"runner/x.cpp", {"#pragma once"}}}},
+        {"PureFoldersHaveNoEffects",
+         effects_in_pure_folders,
+         {"runner"},
+         kCpp,
+         {{"runner/judge/x.cpp", {"#include <chrono>"}}}},
+        {"NoShell", shells, kCode, kCpp, {{"engine/x.cpp", {"    system(\"ls\");"}}}},
+        {"SqlOnlyInStorage",
+         sql_outside_storage,
+         kCode,
+         kCpp,
+         {{"runner/cli/x.cpp", {"run(\"select id from jobs\")"}}}},
+        {"NoThreadsInKernels",
+         threads_in_kernels,
+         {"kernels"},
+         kCpp,
+         {{"kernels/add/x.cpp", {"#include <thread>"}}}},
+        {"NoIsaFlagsInCMake",
+         isa_flags,
+         kCode,
+         {".txt"},
+         {{"kernels/CMakeLists.txt", {"add_compile_options(-march=native)"}}}},
+        {"BeastStandsInOneTranslationUnit",
+         more_than_one_beast,
+         kCode,
+         kCpp,
+         {{"dashboard/a.cpp", {beast}}, {"dashboard/b.cpp", {beast}}}},
+        {"ThePageNeverWritesHtmlFromText",
+         html_from_text,
+         {"dashboard/web"},
+         {".js", ".html"},
+         {{"dashboard/web/x.js", {"node.innerHTML = text;"}}}},
+        {"ChampionsCiteEntriesThatExist",
+         missing_entries,
+         {"engine"},
+         {".cpp"},
+         {{"engine/exec/champions.cpp", {"// journal/2026-01-01-none.md"}}}},
+        {"HintsNameVerbsAndOptionsThatExist",
+         unknown_hints,
+         {"runner", "dashboard/server"},
+         {".cpp"},
+         {{"runner/x.cpp", {"\"steady run --fastest\""}}}},
+    };
+}
+
+class Architecture : public testing::TestWithParam<Rule> {};
+
+TEST_P(Architecture, HoldsInTheTree) {
+    const std::vector<Source> files = sources(GetParam().folders, GetParam().extensions);
+    EXPECT_GE(files.size(), 4U) << "the rule reads no files: it would never fail";
+    for (const std::string& mistake : GetParam().mistakes(files)) ADD_FAILURE() << mistake;
+}
+
+TEST_P(Architecture, RefusesWhatBreaksIt) {
+    EXPECT_NE(GetParam().mistakes(GetParam().breaks_it), Mistakes{});
+}
+
+INSTANTIATE_TEST_SUITE_P(Rules, Architecture, testing::ValuesIn(rules()),
+                         [](const auto& tested) { return std::string(tested.param.name); });
+
+TEST(ArchitectureTree, TopLevelFoldersAreFixed) {
+    std::vector<std::string> folders;
+    for (const auto& entry : fs::directory_iterator(kRoot)) {
+        if (entry.is_directory()) folders.push_back(entry.path().filename().string());
+    }
+    EXPECT_EQ(unknown_top_folders(folders), Mistakes{});
+    EXPECT_EQ(unknown_top_folders({"kernels", "misc"}), Mistakes{"misc"});
+}
+
+// The directions of includes refuse what they are there to refuse.
+TEST(ArchitectureTree, WrongIncludesAreRefused) {
     EXPECT_EQ(include_error("runner/judge/analysis.cpp", "runner/plan/plan.h"), "");
     EXPECT_NE(include_error("runner/plan/plan.cpp", "runner/judge/analysis.h"), "");
     EXPECT_NE(include_error("runner/queue/worker.cpp", "engine/model/arm.h"), "");
     EXPECT_NE(include_error("engine/run/duet.cpp", "runner/base/text.h"), "");
     EXPECT_NE(include_error("kernels/rope/avx2.cpp", "engine/protocol/session.h"), "");
     EXPECT_NE(include_error("runner/newroom/x.cpp", "runner/base/text.h"), "");
-}
-
-TEST(Architecture, FoldersAreSmall) {
-    std::map<std::string, int> files;
-    for (const Source& source : sources(kCode, {".cpp", ".h", ".cu", ".js"})) {
-        ++files[source.path.substr(0, source.path.find_last_of('/'))];
-    }
-    for (const auto& [folder, n] : files) EXPECT_LE(n, 60) << folder;
-}
-
-TEST(Architecture, FilesAndLinesAreShort) {
-    for (const Source& source : sources({"kernels", "engine", "runner", "dashboard", "tests"},
-                                        {".cpp", ".h", ".cu", ".js"})) {
-        EXPECT_LE(source.lines.size(), 500u) << source.path << " has more than 500 lines";
-        for (size_t i = 0; i < source.lines.size(); ++i) {
-            // A raw string (a regular expression, a JSON document) cannot be broken; the rest can.
-            if (source.lines[i].find("R\"") != std::string::npos) continue;
-            EXPECT_LE(source.lines[i].size(), 160u) << source.path << ":" << i + 1;
-        }
-    }
-}
-
-TEST(Architecture, FilesSayWhy) {
-    for (const Source& source : sources(kCode, {".cpp", ".h", ".cu", ".js"})) {
-        ASSERT_FALSE(source.lines.empty()) << source.path;
-        EXPECT_TRUE(source.lines[0].rfind("//", 0) == 0)
-            << source.path << " must open with a comment on its purpose";
-    }
-}
-
-// Effects stand in platform, programs, storage and queue: the pure folders know no clock, process,
-// socket, file or database.
-TEST(Architecture, PureFoldersHaveNoEffects) {
-    const std::regex effect(
-        R"re(#include <(pqxx/|sys/|unistd|fcntl|signal|boost/(asio|beast)|fstream|filesystem|chrono|thread))re");
-    const std::vector<std::string> pure = {"runner/base",  "runner/figures",    "runner/adapters",
-                                           "runner/spec",  "runner/statistics", "runner/plan",
-                                           "runner/judge", "runner/record",     "runner/entry",
-                                           "runner/track", "runner/run"};
-    for (const Source& source : sources(pure, {".cpp", ".h"})) {
-        for (const std::string& line : source.lines) {
-            EXPECT_FALSE(std::regex_search(line, effect)) << source.path << ": " << line;
-        }
-    }
-}
-
-TEST(Architecture, NoShellAndSqlOnlyInStorage) {
-    const std::regex shell(R"re(\b(system|popen)\()re");
-    const std::regex sql(R"re("(?:select|insert into|update|delete from) [a-z_]+)re");
-    for (const Source& source : sources(kCode, {".cpp", ".h", ".cu"})) {
-        for (const std::string& line : source.lines) {
-            EXPECT_FALSE(std::regex_search(line, shell)) << source.path << ": " << line;
-            // The fault harness looks at the tables from outside, as an auditor would.
-            if (source.path.rfind("runner/storage/", 0) == 0) continue;
-            if (source.path.rfind("runner/fault/", 0) == 0) continue;
-            EXPECT_FALSE(std::regex_search(line, sql)) << source.path << ": " << line;
-        }
-    }
-}
-
-TEST(Architecture, NoThreadsInKernelsAndNoIsaFlagsInCMake) {
-    for (const Source& source : sources({"kernels"}, {".cpp", ".h"})) {
-        if (source.path.rfind("kernels/tool/", 0) == 0) continue;
-        for (const std::string& line : source.lines) {
-            EXPECT_EQ(line.find("#include <thread>"), std::string::npos) << source.path;
-        }
-    }
-    for (const Source& source : sources({"kernels", "engine"}, {".txt"})) {
-        for (const std::string& line : source.lines) {
-            EXPECT_EQ(line.find("-mavx"), std::string::npos) << source.path;
-            EXPECT_EQ(line.find("-march=native"), std::string::npos) << source.path;
-        }
-    }
-}
-
-TEST(Architecture, BeastStandsInOneTranslationUnit) {
-    std::vector<std::string> users;
-    for (const Source& source : sources(kCode, {".cpp", ".h", ".cu"})) {
-        for (const std::string& line : source.lines) {
-            if (line.find("#include <boost/beast") != std::string::npos) {
-                users.push_back(source.path);
-                break;
-            }
-        }
-    }
-    EXPECT_LE(users.size(), 1u) << "Boost.Beast in " << users.size() << " files";
-}
-
-TEST(Architecture, ThePageNeverWritesHtmlFromText) {
-    const std::regex unsafe(
-        R"re(innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\()re");
-    for (const Source& source : sources({"dashboard/web"}, {".js", ".html"})) {
-        for (const std::string& line : source.lines) {
-            EXPECT_FALSE(std::regex_search(line, unsafe)) << source.path << ": " << line;
-        }
-    }
-}
-
-TEST(Architecture, TopLevelFoldersAreFixed) {
-    const std::set<std::string> allowed = {"runner", "engine",    "kernels", "experiments",
-                                           "bundle", "dashboard", "tests",   "journal",
-                                           "build",  ".git",      ".ci",     ".steady"};
-    for (const auto& entry : fs::directory_iterator(kRoot)) {
-        if (!entry.is_directory()) continue;
-        EXPECT_TRUE(allowed.contains(entry.path().filename().string())) << entry.path();
-    }
-}
-
-// Every default is backed by an entry that exists.
-TEST(Architecture, ChampionsCiteJournalEntriesThatExist) {
-    const std::regex cited(R"re(journal/[A-Za-z0-9._-]+\.md)re");
-    for (const Source& source : sources({"engine"}, {".cpp"})) {
-        if (source.path != "engine/exec/champions.cpp") continue;
-        for (const std::string& line : source.lines) {
-            for (std::sregex_iterator it(line.begin(), line.end(), cited), end; it != end; ++it) {
-                EXPECT_TRUE(fs::exists(kRoot / it->str())) << source.path << " cites " << it->str();
-            }
-        }
-    }
-}
-
-// A command that the product tells its user to type must be one that it takes.
-TEST(Architecture, HintsNameVerbsAndOptionsThatExist) {
-    std::string table;
-    for (const Source& source : sources({"runner/cli"}, {".cpp"})) {
-        if (source.path != "runner/cli/verbs.cpp" && source.path != "runner/cli/command_line.cpp") {
-            continue;
-        }
-        for (const std::string& line : source.lines) table += line + "\n";
-    }
-    table = std::regex_replace(table, std::regex(R"re(Verb\{\s+)re"), "Verb{");
-    const std::regex hint(R"re(steady ([a-z]+(?:-[a-z]+)?) (?:\{\d?\}|--([a-z-]+)))re");
-    int n_hints = 0;
-    for (const Source& source : sources({"runner", "dashboard/server"}, {".cpp"})) {
-        for (const std::string& line : source.lines) {
-            for (std::sregex_iterator it(line.begin(), line.end(), hint), end; it != end; ++it) {
-                ++n_hints;
-                const std::string verb = (*it)[1], option = (*it)[2];
-                if (verb == "help") continue;  // the table's own
-                EXPECT_NE(table.find("Verb{\"" + verb + "\""), std::string::npos)
-                    << source.path << " names no verb: " << line;
-                if (option.empty()) continue;
-                EXPECT_NE(table.find("{\"" + option + "\""), std::string::npos)
-                    << source.path << " names no option: " << line;
-            }
-        }
-    }
-    EXPECT_GT(n_hints, 15);
+    EXPECT_NE(wrong_includes({{"runner/base/x.cpp", {"#include \"text.h\""}}}), Mistakes{});
 }
 
 }  // namespace

@@ -128,10 +128,11 @@ TEST_P(Steps, DepthHoldsThePromptsRows) {
 // The forms that keep two bytes per value in groups of positions, and how a value is read there.
 struct TwoBytes {
     const char* step;
-    decltype(&mla_i16::value) value;
+    const CacheFormat* format;
 };
-constexpr TwoBytes kTwoBytes[] = {{"absorbed_i16", mla_i16::value},
-                                  {"spans_i8x2", mla_i8x2::value}};
+constexpr const CacheFormat* kI16 = &kCacheFormat<MlaAttentionI16::Codec>;
+constexpr const CacheFormat* kI8x2 = &kCacheFormat<MlaAttentionI8x2::Codec>;
+constexpr TwoBytes kTwoBytes[] = {{"absorbed_i16", kI16}, {"spans_i8x2", kI8x2}};
 
 // In the forms that keep groups of positions too, whatever the prompt's length.
 TEST_P(Steps, DepthHoldsThePromptsGroups) {
@@ -147,7 +148,7 @@ TEST_P(Steps, DepthHoldsThePromptsGroups) {
         int differ = 0;
         for (std::int64_t block = 0; block < c.n_blocks; ++block) {
             const auto value = [&](std::int64_t p, std::int64_t column) {
-                return tested.value(cache.groups(block), p, column, c.kv_rank, c.n_rot);
+                return tested.format->value(cache.groups(block), p, column, c.kv_rank, c.n_rot);
             };
             for (std::int64_t column = 0; column < c.latent_size(); ++column) {
                 for (std::int64_t p = 3; p < 33; ++p) {
@@ -174,7 +175,7 @@ TEST_P(Steps, ACacheOfTwoBytesPerValueIsNearlyExact) {
         return std::move(model.make_arms({options}, context)[0]);
     };
     for (const TwoBytes& tested : kTwoBytes) {
-        const double within = tested.value == mla_i16::value ? 2e-3 : 5e-4;
+        const double within = tested.format == kI16 ? 2e-3 : 5e-4;
         for (const bool reference : {true, false}) {
             for (const int batch : {1, 64}) {
                 std::vector<float> first;
@@ -313,16 +314,18 @@ TEST(KvCacheSize, FollowsTheTypeAndIsRefusedWithTheArithmetic) {
     Config config = model.config;
     config.n_blocks = std::int64_t{1} << 20;
     struct Asked {
-        CacheForm form;
-        Type type;
+        CacheKind kind;
         const char* bytes;
     };
-    for (const auto& [form, type, bytes] :
-         {Asked{CacheForm::rows, Type::f32, "4"}, Asked{CacheForm::rows, Type::bf16, "2"},
-          Asked{CacheForm::i16, Type::f32, "2"}, Asked{CacheForm::i8x2, Type::f32, "2"},
-          Asked{CacheForm::bytes, Type::f32, "1"}}) {
+    const auto groups = [](const CacheFormat* format) {
+        return CacheKind{CacheForm::groups, Type::f32, format};
+    };
+    for (const auto& [kind, bytes] :
+         {Asked{{CacheForm::rows, Type::f32}, "4"}, Asked{{CacheForm::rows, Type::bf16}, "2"},
+          Asked{groups(kI16), "2"}, Asked{groups(kI8x2), "2"},
+          Asked{groups(&kCacheFormat<MlaAttentionQ8::Codec>), "1"}}) {
         try {
-            const KvCache cache(config, std::int64_t{1} << 20, form, type);
+            const KvCache cache(config, std::int64_t{1} << 20, kind);
             ADD_FAILURE() << "it fitted into memory: " << cache.bytes();
         } catch (const Error& error) {
             const std::string what = error.what();
@@ -419,12 +422,12 @@ TEST_P(Steps, ALesserCpuRunsTheModelWithWhatItHas) {
 // A cache of integers is taken unasked where the model's weights are rounded anyway and an
 // experiment has decided for its kernel, and nowhere else.
 TEST_P(Steps, IntegersAreTheDefaultWhereTheModelRounds) {
-    const auto form = [&](const PlanRequest& plan, const std::string& type) {
+    const auto format = [&](const PlanRequest& plan, const std::string& type) {
         Model model(tiny::path(GetParam()));
         ArmOptions options;
         options.plan = plan;
         set_engine_flag(options, "cache", type);
-        return model.make_arms({options}, 64)[0]->plan.mla->cache;
+        return model.make_arms({options}, 64)[0]->plan.mla->format;
     };
     // Whether for this much of a CPU a kernel over integers uses as much of it as that over floats.
     for (const char* level : {"native", "amx", "avx512_vnni", "avx512", "avx2", "x86-64-v2"}) {
@@ -433,19 +436,16 @@ TEST_P(Steps, IntegersAreTheDefaultWhereTheModelRounds) {
         cpu::mask(hidden);
         const bool sixteen_bits =
             cpu::has(cpu::avx512_vnni) || (cpu::has(cpu::avx2) && !cpu::has(cpu::avx512));
-        const CacheForm decided = cpu::has(cpu::amx) ? CacheForm::i8x2
-                                  : sixteen_bits     ? CacheForm::i16
-                                                     : CacheForm::rows;
-        EXPECT_EQ(form({}, "f32"), GetParam() == "tiny-glm-f32" ? CacheForm::rows : decided)
-            << level;
+        const CacheFormat* decided = cpu::has(cpu::amx) ? kI8x2 : sixteen_bits ? kI16 : nullptr;
+        EXPECT_EQ(format({}, "f32"), GetParam() == "tiny-glm-f32" ? nullptr : decided) << level;
         cpu::mask(cpu::none);
     }
-    EXPECT_EQ(form({}, "f16"), CacheForm::rows);
-    EXPECT_EQ(form({{{"*", "reference"}}, {}}, "f32"), CacheForm::rows);
-    EXPECT_EQ(form({{{"mla_attention", "reference"}}, {}}, "f32"), CacheForm::rows);
-    EXPECT_EQ(form({{}, {{"mla", "absorbed_i16"}}}, "f32"), CacheForm::i16);
+    EXPECT_EQ(format({}, "f16"), nullptr);
+    EXPECT_EQ(format({{{"*", "reference"}}, {}}, "f32"), nullptr);
+    EXPECT_EQ(format({{{"mla_attention", "reference"}}, {}}, "f32"), nullptr);
+    EXPECT_EQ(format({{}, {{"mla", "absorbed_i16"}}}, "f32"), kI16);
     if (cpu::has(cpu::avx2)) {
-        EXPECT_EQ(form({{{"mla_attention", "avx2_f16"}}, {}}, "f16"), CacheForm::rows);
+        EXPECT_EQ(format({{{"mla_attention", "avx2_f16"}}, {}}, "f16"), nullptr);
     }
 }
 

@@ -13,26 +13,18 @@
 namespace steady {
 namespace {
 
-struct Cache {
-    const char* name;
-    double steps;  // of the largest value
-    std::int64_t (*bytes)(std::int64_t width, std::int64_t n_positions);
-    decltype(&mla_q8::store) store;
-    decltype(&mla_q8::copy) copy;
-    decltype(&mla_q8::value) value;
-};
-
 constexpr std::int64_t kRank = 64;
 constexpr std::int64_t kRot = 32;
 constexpr std::int64_t kWidth = kRank + kRot;
 
-class MlaCache : public testing::TestWithParam<Cache> {};
+class MlaCache : public testing::TestWithParam<const CacheFormat*> {};
 
 TEST_P(MlaCache, GivesBackEachPositionWithinHalfAStep) {
-    const Cache& tested = GetParam();
+    const CacheFormat& tested = *GetParam();
     constexpr std::int64_t kPositions = 37;
     Random random(5);
-    std::vector<std::byte> cache(static_cast<std::size_t>(tested.bytes(kWidth, kPositions + 1)));
+    std::vector<std::byte> cache(
+        static_cast<std::size_t>(tested.bytes(kRank, kRot, kPositions + 1)));
     std::vector<std::vector<float>> rows(kPositions, std::vector<float>(kWidth));
     for (std::int64_t t = kPositions - 1; t >= 0; --t) {  // in an order of no help
         std::vector<float>& row = rows[static_cast<std::size_t>(t)];
@@ -40,7 +32,7 @@ TEST_P(MlaCache, GivesBackEachPositionWithinHalfAStep) {
         if (t == 5) std::fill(row.begin(), row.begin() + kRank, 0.0F);
         tested.store(cache.data(), t, row.data(), kRank, kRot);
     }
-    tested.copy(cache.data(), 6, kPositions, kWidth);
+    tested.copy(cache.data(), 6, kPositions, kRank, kRot);
     for (std::int64_t t = 0; t < kPositions; ++t) {
         const std::vector<float>& row = rows[static_cast<std::size_t>(t)];
         for (std::int64_t c = 0; c < kWidth; ++c) {
@@ -51,7 +43,7 @@ TEST_P(MlaCache, GivesBackEachPositionWithinHalfAStep) {
             const double x = static_cast<double>(row[static_cast<std::size_t>(c)]);
             const double stored = tested.value(cache.data(), t, c, kRank, kRot);
             // Half a step, and what two roundings of a float are in steps.
-            EXPECT_NEAR(stored, x, static_cast<double>(largest) * (0.5001 / tested.steps + 2e-7))
+            EXPECT_NEAR(stored, x, static_cast<double>(largest) * (0.5001 / tested.largest + 2e-7))
                 << "position " << t << ", column " << c;
             if (t == 6) {
                 EXPECT_EQ(tested.value(cache.data(), kPositions, c, kRank, kRot), stored);
@@ -60,25 +52,15 @@ TEST_P(MlaCache, GivesBackEachPositionWithinHalfAStep) {
     }
 }
 
-std::int64_t i8x2_bytes(std::int64_t /*width*/, std::int64_t n_positions) {
-    return mla_i8x2::cache_bytes(kRank, kRot, n_positions);
-}
-void i8x2_copy(std::byte* cache, std::int64_t from, std::int64_t to, std::int64_t /*width*/) {
-    mla_i8x2::copy(cache, from, to, kRank, kRot);
-}
-
 INSTANTIATE_TEST_SUITE_P(Integers, MlaCache,
-                         testing::Values(Cache{"bytes", 127, mla_q8::cache_bytes, mla_q8::store,
-                                               mla_q8::copy, mla_q8::value},
-                                         Cache{"i16", mla_i16::kLargest, mla_i16::cache_bytes,
-                                               mla_i16::store, mla_i16::copy, mla_i16::value},
-                                         Cache{"i8x2", mla_i8x2::kLargest, i8x2_bytes,
-                                               mla_i8x2::store, i8x2_copy, mla_i8x2::value}),
-                         [](const auto& tested) { return tested.param.name; });
+                         testing::Values(&kCacheFormat<MlaAttentionQ8::Codec>,
+                                         &kCacheFormat<MlaAttentionI16::Codec>,
+                                         &kCacheFormat<MlaAttentionI8x2::Codec>),
+                         [](const auto& tested) { return std::string(tested.param->name); });
 
 // A rounding that made a number of what is none would hide a broken kernel from every gate.
-template <class Op, class Store>
-void expect_none_stays_none(Store store) {
+template <class Op>
+void expect_none_stays_none() {
     for (const VariantBase* variant : variants_of(Op::name)) {
         if (!cpu::has(variant->needs)) continue;
         const auto found = find_variant<Op>(std::string(variant->name));
@@ -92,7 +74,8 @@ void expect_none_stays_none(Store store) {
                     if (in_query) {
                         const_cast<float*>(made.args.q)[column] = bad;
                     } else {
-                        store(const_cast<std::byte*>(made.args.cache), 20, row.data(), 32, 16);
+                        Op::Codec::store(const_cast<std::byte*>(made.args.cache), 20, row.data(),
+                                         made.args.shape);
                     }
                     found.variant->run(made.args, {0, 2, 0});
                     return std::isnan(made.args.out[5]);
@@ -104,8 +87,8 @@ void expect_none_stays_none(Store store) {
     }
 }
 TEST(MlaIntegers, WhatIsNoNumberStaysNone) {
-    expect_none_stays_none<MlaAttentionI16>(mla_i16::store);
-    expect_none_stays_none<MlaAttentionI8x2>(mla_i8x2::store);
+    expect_none_stays_none<MlaAttentionI16>();
+    expect_none_stays_none<MlaAttentionI8x2>();
 }
 
 }  // namespace

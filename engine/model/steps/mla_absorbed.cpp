@@ -24,8 +24,12 @@ void absorb_query(Arm& arm, const Block& b, std::int64_t index) {
 void cache_latent(Arm& arm, std::int64_t index, std::int64_t first) {
     const std::int64_t width = arm.config.latent_size();
     for (std::int64_t t = 0; t < arm.state.n; ++t) {
-        mla_cache::store(arm.cache.type(), arm.state.kv.data() + t * width, width,
-                         arm.cache.row(index, first + t));
+        const float* row = arm.state.kv.data() + t * width;
+        if (arm.plan.mla->format != nullptr) {
+            arm.cache.store(index, first + t, row);
+        } else {
+            mla_cache::store(arm.cache.type(), row, width, arm.cache.row(index, first + t));
+        }
     }
 }
 
@@ -41,18 +45,6 @@ void join_query(Arm& arm, std::int64_t index, std::int64_t stride, std::int64_t 
     arm.note("Qcur", index, values_of(s.q_latent, n_rows, c.latent_size()));
 }
 
-MlaAttention::Args attention_args(Arm& arm, std::int64_t index, std::int64_t first,
-                                  std::int64_t t) {
-    State& s = arm.state;
-    const Config& c = arm.config;
-    return {.shape = {c.n_heads, c.kv_rank, c.n_rot, first + t + 1, arm.cache.type()},
-            .q = s.q_latent.data() + t * c.n_heads * c.latent_size(),
-            .cache = arm.cache.row(index, 0),
-            .scale = c.attention_scale,
-            .scratch = s.scores.data(),
-            .out = s.attended.f32.data() + t * c.n_heads * c.kv_rank};
-}
-
 void project_attended(Arm& arm, const Block& b, std::int64_t index) {
     State& s = arm.state;
     const Config& c = arm.config;
@@ -63,18 +55,18 @@ void project_attended(Arm& arm, const Block& b, std::int64_t index) {
     multiply(arm, {&b.attn_output, s.values.view(), s.attn_out.data()});
 }
 
-void attend_latent(Arm& arm, const Block& b, std::int64_t index, std::int64_t first) {
-    for (std::int64_t t = 0; t < arm.state.n; ++t) {
-        launch<MlaAttention>(arm, attention_args(arm, index, first, t));
-    }
-    project_attended(arm, b, index);
-}
-
+template <class Op>
 void mla_absorbed(Arm& arm, const Block& b, std::int64_t index, std::int64_t first) {
     cache_latent(arm, index, first);
     absorb_query(arm, b, index);
     join_query(arm, index, arm.config.head_size(), arm.config.n_nope);
-    attend_latent(arm, b, index, first);
+    for (std::int64_t t = 0; t < arm.state.n; ++t) {
+        launch<Op>(arm, attention_args<Op>(arm, index, first, t));
+    }
+    project_attended(arm, b, index);
 }
+
+template void mla_absorbed<MlaAttention>(Arm&, const Block&, std::int64_t, std::int64_t);
+template void mla_absorbed<MlaAttentionI16>(Arm&, const Block&, std::int64_t, std::int64_t);
 
 }  // namespace steady

@@ -9,7 +9,10 @@ namespace steady {
 void mla_folded(Arm& arm, const Block& b, std::int64_t index, std::int64_t first) {
     cache_latent(arm, index, first);
     join_query(arm, index, arm.config.n_rot, 0);
-    attend_latent(arm, b, index, first);
+    for (std::int64_t t = 0; t < arm.state.n; ++t) {
+        launch<MlaAttention>(arm, attention_args<MlaAttention>(arm, index, first, t));
+    }
+    project_attended(arm, b, index);
 }
 
 }  // namespace steady

@@ -116,7 +116,7 @@ void store_bytes(Arm& arm, std::int64_t index, std::int64_t position) {
     const Config& c = arm.config;
     const std::string problem = MlaQ8Shape{c.n_heads, c.kv_rank, c.n_rot, 1}.problem();
     if (!problem.empty()) throw Error{"steps: mla=heads_q8: this model's " + problem};
-    mla_q8::store(arm.cache.groups(index), position, arm.state.kv.data(), c.kv_rank, c.n_rot);
+    arm.cache.store(index, position, arm.state.kv.data());
 }
 
 void run_step(Arm& arm, const Block& b, std::int64_t index, std::int64_t position, bool bytes) {

@@ -19,13 +19,12 @@ template <class Op>
 constexpr std::int64_t kSpanPositions = std::is_same_v<Op, MlaAttentionI8x2> ? 1024 : 512;
 constexpr std::int64_t kSpanUnit = 32;  // positions that the kernels take together
 
-// Bytes before a position in the cache.
-std::int64_t bytes_before(const MlaAttentionShape& shape, std::int64_t position) {
-    return position * row_bytes(shape.cache, shape.kv_rank + shape.n_rot);
-}
-static_assert(kSpanUnit % mla_i8x2::kGroup == 0);
-std::int64_t bytes_before(const MlaI8x2Shape& shape, std::int64_t position) {
-    return mla_i8x2::cache_bytes(shape.kv_rank, shape.n_rot, position);
+// Bytes before a position in the cache, which begins a group.
+template <class Op>
+std::int64_t bytes_before(typename Op::Shape shape, std::int64_t position) {
+    static_assert(kSpanUnit % Op::Codec::kGroup == 0);
+    shape.n_positions = position;
+    return Op::cache_bytes(shape);
 }
 
 template <class Op>
@@ -58,7 +57,7 @@ typename Op::Args span_args(const Spans<Op>& spans, std::int64_t span) {
     const std::int64_t n_heads = args.shape.n_heads;
     const std::int64_t begin = span * spans.length;
     args.shape.n_positions = std::min(spans.length, args.shape.n_positions - begin);
-    args.cache += bytes_before(args.shape, begin);
+    args.cache += bytes_before<Op>(args.shape, begin);
     args.scratch += n_heads * begin;
     args.out = spans.out + span * n_heads * args.shape.kv_rank;
     args.sums = spans.sums + span * n_heads * 2;
@@ -125,35 +124,19 @@ void attend_spans(Arm& arm, const typename Op::Args& all) {
 
 }  // namespace
 
+template <class Op>
 void mla_spans(Arm& arm, const Block& b, std::int64_t index, std::int64_t first) {
+    static_assert(Op::kKeepsSums, "spans are joined by their sums");
     cache_latent(arm, index, first);
     absorb_query(arm, b, index);
     join_query(arm, index, arm.config.head_size(), arm.config.n_nope);
     for (std::int64_t t = 0; t < arm.state.n; ++t) {
-        attend_spans<MlaAttention>(arm, attention_args(arm, index, first, t));
+        attend_spans<Op>(arm, attention_args<Op>(arm, index, first, t));
     }
     project_attended(arm, b, index);
 }
 
-void mla_spans_i8x2(Arm& arm, const Block& b, std::int64_t index, std::int64_t first) {
-    State& s = arm.state;
-    const Config& c = arm.config;
-    std::byte* cache = arm.cache.groups(index);
-    for (std::int64_t t = 0; t < s.n; ++t) {
-        mla_i8x2::store(cache, first + t, s.kv.data() + t * c.latent_size(), c.kv_rank, c.n_rot);
-    }
-    absorb_query(arm, b, index);
-    join_query(arm, index, c.head_size(), c.n_nope);
-    for (std::int64_t t = 0; t < s.n; ++t) {
-        attend_spans<MlaAttentionI8x2>(arm,
-                                       {.shape = {c.n_heads, c.kv_rank, c.n_rot, first + t + 1},
-                                        .q = s.q_latent.data() + t * c.n_heads * c.latent_size(),
-                                        .cache = cache,
-                                        .scale = c.attention_scale,
-                                        .scratch = s.scores.data(),
-                                        .out = s.attended.f32.data() + t * c.n_heads * c.kv_rank});
-    }
-    project_attended(arm, b, index);
-}
+template void mla_spans<MlaAttention>(Arm&, const Block&, std::int64_t, std::int64_t);
+template void mla_spans<MlaAttentionI8x2>(Arm&, const Block&, std::int64_t, std::int64_t);
 
 }  // namespace steady

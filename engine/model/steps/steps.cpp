@@ -15,14 +15,22 @@ constexpr MoeAlternative kMoe[] = {{"fused", moe_fused, true},
                                    {"indexed", moe_indexed, false},
                                    {"indexed_gate_up", moe_indexed_gate_up, false},
                                    {"unfused", moe_unfused, false}};
-constexpr MlaAlternative kMla[] = {{"absorbed", mla_absorbed, CacheForm::rows, true},
-                                   {"absorbed_i16", mla_absorbed_i16, CacheForm::i16, true},
-                                   {"folded", mla_folded, CacheForm::rows, true, true},
-                                   {"spans", mla_spans, CacheForm::rows, true},
-                                   {"spans_i8x2", mla_spans_i8x2, CacheForm::i8x2, true},
-                                   {"heads", mla_heads, CacheForm::rows, false},
-                                   {"heads_q8", mla_heads_q8, CacheForm::bytes, false},
-                                   {"materialised", mla_materialised, CacheForm::full, true}};
+
+// An alternative over the cache of integers that Op reads.
+template <class Op>
+constexpr MlaAlternative over(std::string_view name, decltype(MlaAlternative::run) run,
+                              bool batches) {
+    return {name, run, CacheForm::groups, batches, false, &kCacheFormat<typename Op::Codec>};
+}
+constexpr MlaAlternative kMla[] = {
+    {"absorbed", mla_absorbed<MlaAttention>, CacheForm::rows, true},
+    over<MlaAttentionI16>("absorbed_i16", mla_absorbed<MlaAttentionI16>, true),
+    {"folded", mla_folded, CacheForm::rows, true, true},
+    {"spans", mla_spans<MlaAttention>, CacheForm::rows, true},
+    over<MlaAttentionI8x2>("spans_i8x2", mla_spans<MlaAttentionI8x2>, true),
+    {"heads", mla_heads, CacheForm::rows, false},
+    over<MlaAttentionQ8>("heads_q8", mla_heads_q8, false),
+    {"materialised", mla_materialised, CacheForm::full, true}};
 constexpr BlockAlternative kBlock[] = {{"apart", false}, {"joined", true}};
 constexpr NormAlternative kNorm[] = {{"apart", false}, {"quantising", true}};
 

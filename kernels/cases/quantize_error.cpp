@@ -1,5 +1,5 @@
 // Block by block against the definition.
-#include "kernels/cases/quantize_case.h"
+#include "kernels/cases/quantize_error.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,12 +7,6 @@
 #include "kernels/cases/case.h"
 
 namespace steady {
-
-std::vector<std::int64_t> model_quantize_lengths() { return {512, 768, 1536, 2048, 5120, 10240}; }
-
-std::vector<std::int64_t> odd_quantize_lengths(Random& random) {
-    return {32, 96, 32 * random.integer(1, 100)};
-}
 
 double worst_quantize_error(const float* x, const std::int8_t* q8, const std::int8_t* low,
                             const float* scale, const std::int32_t* sum, std::int64_t n) {

@@ -1,5 +1,5 @@
 // Plain sums in double.
-#include "kernels/cases/attention_case.h"
+#include "kernels/attention/attention_case.h"
 
 #include <algorithm>
 #include <cmath>
@@ -58,7 +58,7 @@ void expect_rounded_sums(const AttentionWeights& weights, const std::vector<doub
         }
         expected.push_back(out);
         bound.push_back((weights.error + chain * kUnit) * magnitude +
-                        0.501 / weight_steps * largest * stored);
+                        (weight_steps > 0 ? 0.501 / weight_steps * largest * stored : 0));
     }
 }
 
@@ -70,6 +70,18 @@ double worst_attention_error(const float* out, std::int64_t n_columns, const flo
         values.push_back(sums[2 * h] + std::log(sums[2 * h + 1]));
     }
     return worst_ratio(values.data(), expected, bound);
+}
+
+void allow_for_low_bytes(const AttentionWeights& weights, const StoredRows& stored,
+                         double weight_steps, std::int64_t n_columns, double* bound) {
+    double largest = 0;
+    for (std::size_t t = 0; t < stored.scales.size(); ++t) {
+        largest = std::max(largest, weights.weight[t] * stored.scales[t]);
+    }
+    const auto n = static_cast<std::size_t>(n_columns);
+    for (std::size_t i = 0; i < stored.lows.size(); ++i) {
+        bound[i % n] += 128 * largest / weight_steps * stored.lows[i];
+    }
 }
 
 }  // namespace steady

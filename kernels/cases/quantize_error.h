@@ -1,15 +1,9 @@
-// What the two quantising ops have in common: lengths to try, and the judge of a quantised vector.
+// The judge of a quantised vector.
 #pragma once
 
 #include <cstdint>
-#include <vector>
-
-#include "kernels/cases/random.h"
 
 namespace steady {
-
-std::vector<std::int64_t> model_quantize_lengths();
-std::vector<std::int64_t> odd_quantize_lengths(Random& random);
 
 // Error over its bound of n values (a multiple of 32): each value may be half a step from its
 // float, or a 256th of a step with second bytes (`low` not null; a half rounded up saturates); the
