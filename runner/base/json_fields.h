@@ -4,9 +4,6 @@
 // that JSON cannot write are kept as "nan", "inf" and "-inf".
 #pragma once
 
-#include <fmt/format.h>
-
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -17,8 +14,6 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
-
-#include "kernels/base/error.h"
 
 namespace steady::record_fields {
 
@@ -46,14 +41,9 @@ constexpr int holder_kind() {
     return 0;
 }
 
-[[noreturn]] inline void refuse(const std::string& where, const std::string& allowed,
-                                const Json& found) {
-    std::string text = found.dump(-1, ' ', true, Json::error_handler_t::replace);
-    if (text.size() > 60) {
-        text = text.substr(0, 57) + "...";
-    }
-    throw Error{fmt::format("{}: found {}, allowed: {}", where, text, allowed)};
-}
+// What does not depend on a type is compiled once, in json_fields.cpp: inlined at each field, it
+// made the records' file the longest to compile.
+[[noreturn]] void refuse(const std::string& where, const std::string& allowed, const Json& found);
 
 template <class T>
 Json encode(const T& value);
@@ -62,20 +52,21 @@ struct Writer {
     Json out = Json::object();
     template <class T>
     void operator()(const char* key, const T& value) {
-        out[key] = encode(value);
+        put(key, encode(value));
     }
     // A key that documents of before do not have: absent instead of null.
     template <class T>
     void maybe(const char* key, const std::optional<T>& value) {
-        if (value) out[key] = encode(*value);
+        if (value) put(key, encode(*value));
     }
+    void put(const char* key, Json value);
 };
 
 // Where a value stands, for messages.
 struct Place {
     std::string where;
 
-    Place below(const std::string& step) const { return {where + "/" + step}; }
+    Place below(const std::string& step) const;
 };
 
 template <class T>
@@ -88,33 +79,24 @@ struct Reader {
 
     template <class T>
     void operator()(const char* key, T& value) {
-        if (!in.is_object() || !in.contains(key)) {
-            refuse(place.where, fmt::format("the key \"{}\"", key), in);
-        }
-        known.insert(key);
-        decode(in.at(key), place.below(key), value);
+        decode(take(key), place.below(key), value);
     }
     template <class T>
     void maybe(const char* key, std::optional<T>& value) {
         value.reset();
-        if (in.is_object() && in.contains(key)) (*this)(key, value.emplace());
+        if (has(key)) (*this)(key, value.emplace());
     }
-    void finish() const {
-        for (const auto& [key, value] : in.items()) {
-            if (known.count(key) == 0) {
-                refuse(place.where + "/" + key, "no such key", value);
-            }
-        }
-    }
+    bool has(const char* key) const;
+    const Json& take(const char* key);  // Error unless it is there
+    void finish() const;                // Error for keys that nobody took
 };
+
+Json encode_double(double value);
 
 template <class T>
 Json encode(const T& value) {
     if constexpr (std::is_same_v<T, double>) {
-        if (std::isfinite(value)) {
-            return value;
-        }
-        return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+        return encode_double(value);
     } else if constexpr (std::is_enum_v<T>) {
         return words(T{})[static_cast<std::size_t>(value)];
     } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
@@ -142,18 +124,15 @@ Json encode(const T& value) {
     }
 }
 
-inline void decode_double(const Json& in, const Place& place, double& value) {
-    if (in.is_number()) {
-        value = in.get<double>();
-    } else if (in == "nan") {
-        value = std::numeric_limits<double>::quiet_NaN();
-    } else if (in == "inf" || in == "-inf") {
-        value = in == "inf" ? std::numeric_limits<double>::infinity()
-                            : -std::numeric_limits<double>::infinity();
-    } else {
-        refuse(place.where, "a number", in);
-    }
-}
+void decode_double(const Json& in, const Place& place, double& value);
+void decode_text(const Json& in, const Place& place, std::string& value);
+void decode_bool(const Json& in, const Place& place, bool& value);
+// Refuses what is no list, or no object.
+void expect_list(const Json& in, const Place& place);
+void expect_object(const Json& in, const Place& place);
+// Which of the words it is.
+std::size_t decode_word(const Json& in, const Place& place, const char* const* words,
+                        std::size_t n_words);
 
 template <class T>
 void decode_integer(const Json& in, const Place& place, T& value) {
@@ -169,53 +148,32 @@ void decode_integer(const Json& in, const Place& place, T& value) {
 }
 
 template <class T>
-void decode_word(const Json& in, const Place& place, T& value) {
-    const auto& choices = words(T{});
-    for (std::size_t i = 0; i < std::size(choices); ++i) {
-        if (in == choices[i]) {
-            value = static_cast<T>(i);
-            return;
-        }
-    }
-    refuse(place.where, fmt::format("one of {}", fmt::join(choices, ", ")), in);
-}
-
-template <class T>
 void decode(const Json& in, const Place& place, T& value) {
     if constexpr (std::is_same_v<T, double>) {
         decode_double(in, place, value);
     } else if constexpr (std::is_enum_v<T>) {
-        decode_word(in, place, value);
+        const auto& choices = words(T{});
+        value = static_cast<T>(decode_word(in, place, choices, std::size(choices)));
     } else if constexpr (std::is_same_v<T, bool>) {
-        if (!in.is_boolean()) {
-            refuse(place.where, "true or false", in);
-        }
-        value = in.get<bool>();
+        decode_bool(in, place, value);
     } else if constexpr (std::is_integral_v<T>) {
         decode_integer(in, place, value);
     } else if constexpr (std::is_same_v<T, std::string>) {
-        if (!in.is_string()) {
-            refuse(place.where, "text", in);
-        }
-        value = in.get<std::string>();
+        decode_text(in, place, value);
     } else if constexpr (holder_kind<T>() == 1) {
         value.reset();
         if (!in.is_null()) {
             decode(in, place, value.emplace());
         }
     } else if constexpr (holder_kind<T>() == 2) {
-        if (!in.is_array()) {
-            refuse(place.where, "a list", in);
-        }
+        expect_list(in, place);
         value.clear();
         for (const Json& item : in) {
             const Place below = place.below(std::to_string(value.size()));
             decode(item, below, value.emplace_back());
         }
     } else if constexpr (holder_kind<T>() == 3) {
-        if (!in.is_object()) {
-            refuse(place.where, "an object", in);
-        }
+        expect_object(in, place);
         value.clear();
         for (const auto& [key, item] : in.items()) {
             decode(item, place.below(key), value[key]);

@@ -18,7 +18,7 @@ namespace steady {
 namespace {
 
 namespace fs = std::filesystem;
-using Values = std::map<std::string, SettingValue, std::less<>>;
+using SettingMap = std::map<std::string, SettingValue, std::less<>>;
 using enum SettingType;
 
 constexpr std::array kSettings{
@@ -123,7 +123,7 @@ std::optional<std::string> value_of(const Setting& setting, bool names_file, con
 // One file's keys, added where an earlier file has not set them.
 class File {
 public:
-    File(const std::string& file, bool of_project, Values& values, std::string& mistakes)
+    File(const std::string& file, bool of_project, SettingMap& values, std::string& mistakes)
         : file_(file), of_project_(of_project), values_(values), mistakes_(mistakes) {}
 
     void read() {
@@ -206,7 +206,7 @@ private:
 
     const std::string& file_;
     bool of_project_;
-    Values& values_;
+    SettingMap& values_;
     std::string& mistakes_;
     std::set<std::string> own_;
 };
@@ -270,8 +270,8 @@ std::vector<std::string> settings_files() {
     return files;
 }
 
-Values read_settings(const std::vector<std::string>& files) {
-    Values values;
+SettingMap read_settings(const std::vector<std::string>& files) {
+    SettingMap values;
     std::string mistakes;
     std::error_code none;
     for (const std::string& file : files) {
@@ -286,7 +286,7 @@ std::optional<SettingValue> find_setting(std::string_view key) {
     const Setting* setting = find(key);
     if (setting == nullptr) throw Error(fmt::format("no setting {}", key), kExitInternal);
     if (auto value = from_environment(*setting)) return value;
-    static const Values from_files = read_settings(settings_files());
+    static const SettingMap from_files = read_settings(settings_files());
     if (const auto it = from_files.find(key); it != from_files.end()) return it->second;
     const auto it = from_files.find(std::string(key) + std::string(kFile));
     if (setting->type != secret || it == from_files.end()) return std::nullopt;
