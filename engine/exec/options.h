@@ -7,7 +7,7 @@
 #include <string>
 
 #include "engine/exec/kernel_plan.h"
-#include "engine/exec/threads.h"
+#include "kernels/threads/threads.h"
 #include "engine/protocol/session.h"
 #include "kernels/runtime/gpu.h"
 

@@ -10,10 +10,10 @@
 #include <string_view>
 #include <variant>
 
-#include "engine/exec/clock.h"
+#include "kernels/threads/clock.h"
 #include "engine/exec/kernel_plan.h"
 #include "engine/exec/options.h"
-#include "engine/exec/threads.h"
+#include "kernels/threads/threads.h"
 #include "engine/model/joined.h"
 #include "engine/model/kv_cache.h"
 #include "engine/model/state.h"

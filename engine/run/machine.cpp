@@ -11,7 +11,7 @@
 #include <fstream>
 #include <string>
 
-#include "engine/exec/clock.h"
+#include "kernels/threads/clock.h"
 #include "kernels/base/error.h"
 #include "kernels/registry/cpu.h"
 #include "kernels/runtime/gpu.h"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "engine/exec/threads.h"
+#include "kernels/threads/threads.h"
 
 namespace steady {
 

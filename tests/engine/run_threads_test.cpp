@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/exec/threads.h"
+#include "kernels/threads/threads.h"
 #include "kernels/registry/registry.h"
 
 namespace steady {

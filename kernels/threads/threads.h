@@ -1,7 +1,7 @@
-// The thread pool that cuts an op's rows among CPUs. One call of launch() is one parallel region:
-// its stages run one after the other with a barrier between them, the jobs of a stage at the same
-// time. How rows are cut and how threads wait are declared options, because two arms of an
-// experiment may differ in nothing else.
+// The thread pool that divides an op's rows among CPUs, in the engine and in steady-kernels. One
+// call of launch() is one parallel region: its stages run one after the other with a barrier
+// between them, the jobs of a stage at the same time. How rows are divided and how threads wait are
+// declared options, because two arms of an experiment may differ in nothing else.
 #pragma once
 
 #include <atomic>
@@ -66,6 +66,9 @@ public:
     // Workers sleep in the kernel from now until the next launch: an idle pool takes no CPU.
     void park() noexcept;
 
+    // How later launches divide their rows. Not during a launch.
+    void divide(Cut cut, int pieces_per_thread);
+
     const ThreadOptions& options() const { return options_; }
     LaunchCounters& counters() { return counters_; }
     void time_barriers(bool on) { time_barriers_ = on; }
@@ -74,6 +77,7 @@ public:
     static constexpr int kMaxJobs = 16;  // per stage; beyond either, every cut is a static one
 
 private:
+    void make_shares();
     void work(int thread) noexcept;
     void run_stages(int thread) noexcept;
     void run_stage(int stage, int thread) noexcept;
@@ -101,6 +105,8 @@ private:
 
 // CPUs that this process may run on.
 int usable_cpus();
+// The calling thread runs on the index-th of them from now on; on any of them if there are fewer.
+void pin_to_cpu(int index);
 
 std::string_view wait_name(Wait wait);
 std::string cut_name(const ThreadOptions& options);  // "static", "dynamic", "dynamic:16", "steal"

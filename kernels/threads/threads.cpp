@@ -1,7 +1,7 @@
 // Workers wait on one counter, the epoch, and meet at one counting barrier; both live on cache
 // lines of their own. A worker that must sleep does so in the kernel, on the epoch, so that a
 // parked pool leaves the CPUs to whoever is being measured.
-#include "engine/exec/threads.h"
+#include "kernels/threads/threads.h"
 
 #include <fmt/core.h>
 #include <pthread.h>
@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <system_error>
 
-#include "engine/exec/clock.h"
 #include "kernels/base/error.h"
+#include "kernels/threads/clock.h"
 
 namespace steady {
 namespace {
@@ -74,6 +74,8 @@ Share take(std::atomic<std::uint64_t>& left, std::uint32_t most, bool front) noe
     }
 }
 
+}  // namespace
+
 void pin_to_cpu(int index) {
     cpu_set_t allowed;
     CPU_ZERO(&allowed);
@@ -88,8 +90,6 @@ void pin_to_cpu(int index) {
         return;
     }
 }
-
-}  // namespace
 
 int usable_cpus() {
     cpu_set_t set;
@@ -111,11 +111,7 @@ ThreadPool::ThreadPool(ThreadOptions options) : options_(options) {
         throw Error{fmt::format("threads: {} is outside 1 … 1024; this process may use {} CPUs",
                                 options_.threads, usable_cpus())};
     }
-    if (options_.cut != Cut::fixed && options_.threads > 1) {
-        n_shares_ = options_.cut == Cut::steal ? options_.threads : 1;
-    }
-    shares_ = std::vector<std::atomic<std::uint64_t>>(static_cast<std::size_t>(n_shares_) *
-                                                      kMaxStages * kMaxJobs);
+    make_shares();
     try {
         for (int i = 1; i < options_.threads; ++i) {
             workers_.emplace_back([this, i] {
@@ -132,6 +128,20 @@ ThreadPool::ThreadPool(ThreadOptions options) : options_(options) {
                                 workers_.size() + 2, options_.threads, error.what()),
                     kExitInternal};
     }
+}
+
+void ThreadPool::make_shares() {
+    const bool handed_out = options_.cut != Cut::fixed && options_.threads > 1;
+    n_shares_ = !handed_out ? 0 : options_.cut == Cut::steal ? options_.threads : 1;
+    shares_ = std::vector<std::atomic<std::uint64_t>>(static_cast<std::size_t>(n_shares_) *
+                                                      kMaxStages * kMaxJobs);
+}
+
+void ThreadPool::divide(Cut cut, int pieces_per_thread) {
+    if (cut == options_.cut && pieces_per_thread == options_.pieces_per_thread) return;
+    options_.cut = cut;
+    options_.pieces_per_thread = pieces_per_thread;
+    make_shares();
 }
 
 ThreadPool::~ThreadPool() {
