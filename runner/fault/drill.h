@@ -1,5 +1,5 @@
-// The kill harness: real workers on a real PostgreSQL, and a hand that kills, freezes and restarts
-// them at random. Afterwards the answers are checked, not only that nothing crashed: every sample
+// The fault run: real workers on a real PostgreSQL are killed, frozen and restarted at random.
+// Afterwards the answers are checked, not only that nothing crashed: every sample
 // that a worker was told is stored must be there, every job must have one verdict, and no two
 // children may have measured on one host at the same time. `steady fault-test` runs it; a short
 // version runs in CI.

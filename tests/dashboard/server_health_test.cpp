@@ -50,10 +50,11 @@ TEST(Health, IsOkOnlyWhenItIs) {
 
 TEST(Health, StuckThreadsAreAReasonToRestart) {
     App app;
-    app.options.stuck_s = 0.05;
+    app.options.stuck_s = 60;
     app.note_probe(service::State{}, "", 1);
     app.note_probe_sent();
     EXPECT_EQ(ask(app, get("/healthz")).status, 200);
+    app.options.stuck_s = 0.05;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     app.note_probe_sent();
     EXPECT_EQ(ask(app, get("/healthz")).status, 503);

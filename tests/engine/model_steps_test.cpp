@@ -419,8 +419,8 @@ TEST_P(Steps, ALesserCpuRunsTheModelWithWhatItHas) {
     }
 }
 
-// A cache of integers is taken unasked where the model's weights are rounded anyway and an
-// experiment has decided for its kernel, and nowhere else.
+// A cache of integers is the default where the model's weights are rounded anyway and an experiment
+// has decided for its kernel, and nowhere else.
 TEST_P(Steps, IntegersAreTheDefaultWhereTheModelRounds) {
     const auto format = [&](const PlanRequest& plan, const std::string& type) {
         Model model(tiny::path(GetParam()));

@@ -1,6 +1,7 @@
 // A whole session on a tiny model, through the same streams that the program uses.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "engine/protocol/session_json.h"
@@ -79,7 +80,8 @@ TEST(Session, DuetFollowsTheCoins) {
                       static_cast<std::int64_t>(first.token_ns[2 * block + 1]) - 1);
     }
     for (const double ns : duet.a.token_ns) EXPECT_GT(ns, 0);
-    EXPECT_GT(duet.a.ttft_ns, duet.a.token_ns[0]);
+    // Of the whole prompt, so longer than some token; one token may be held up by other programs.
+    EXPECT_GT(duet.a.ttft_ns, *std::min_element(duet.a.token_ns.begin(), duet.a.token_ns.end()));
     EXPECT_EQ(duet.a.rss_bytes, duet.b.rss_bytes);
     EXPECT_GT(duet.sentinel_gb_per_s, 0);
     EXPECT_EQ(std::get<QuitReply>(replies[2]).nonce, "q");

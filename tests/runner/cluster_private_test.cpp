@@ -257,7 +257,7 @@ TEST_F(Cluster, NamesTheClosedDirectory) {
 
 TEST_F(Cluster, StopsWhenNobodyUsesIt) {
     private_cluster_url({.base_dir = base_, .idle_stop_s = 1});
-    for (int i = 0; i < 100 && private_cluster_status(base_).running; ++i) {
+    for (int i = 0; i < 600 && private_cluster_status(base_).running; ++i) {
         std::this_thread::sleep_for(milliseconds(100));
     }
     EXPECT_FALSE(private_cluster_status(base_).running);

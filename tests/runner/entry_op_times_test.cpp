@@ -1,4 +1,4 @@
-// What the processes of a profile tell of an op: a true change in spite of a restless machine, no
+// What the processes of a profile tell of an op: a true change in spite of a noisy machine, no
 // change where there is none, and nothing beyond a number where there was one process.
 #include <gtest/gtest.h>
 

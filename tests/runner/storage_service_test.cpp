@@ -268,12 +268,12 @@ TEST_F(ServiceTest, AnOlderBinaryIsRefusedWithWords) {
 // Two machines of one image carry one name; only one of them can know that the worker is dead.
 TEST_F(ServiceTest, AClonedMachineDoesNotTakeWhatAnotherHolds) {
     submit();
-    const Lease held = claim(0.4);
+    const Lease held = claim(60);
     const std::string clone = random_uuid();
     EXPECT_EQ(store_.reclaim(host_, clone, {}), 0);
     EXPECT_EQ(store_.reclaim(host_, clone, {random_uuid()}), 0);
-    store_.renew(held, 0.1);
     EXPECT_EQ(service::running_on(store_.connection(), host_), held.id);
+    store_.renew(held, 0.1);
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
     EXPECT_EQ(store_.reclaim(host_, clone, {}), 1) << "a lease that is over protects nobody";
 }

@@ -1,5 +1,5 @@
 // One question and its runs, through the real program: a file that was decided is not measured
-// again unasked, records of other machines lie beside it, and every view shows them all.
+// again without --again, records of other machines lie beside it, and every view shows them all.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

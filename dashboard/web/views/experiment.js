@@ -36,7 +36,7 @@ const OUTCOMES = {
   pending: '…',
 };
 
-// Levels that contradict each other are the reason why only the model decides: said aloud.
+// Levels that contradict each other are named at the top: only the model decides.
 function contradiction(result) {
   if (!result.contradiction) return null;
   return h(

@@ -224,8 +224,8 @@ void CommandExecutor::measure_processes(const MeasureRequest& request, const Gat
     put_equal(pair, gate, values["A"], values["B"]);
 }
 
-// A noisy window is worth another look, not the verdict: the coin decides which arm meets which
-// weather, so noise costs precision alone and the last try counts whatever the neighbours do.
+// A pair from a noisy window is measured again. Random order makes noise independent of the arm: it
+// widens intervals but adds no bias, so the last try counts even if it was noisy.
 bool CommandExecutor::worth_another_try(const Pair& pair) const {
     return arms_.setup().discard_noisy && pair.discarded.empty() && pair.attempt + 1 < kMaxTries;
 }
