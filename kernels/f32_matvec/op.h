@@ -6,13 +6,9 @@
 
 namespace steady {
 
-struct F32Matvec : MatvecOp<Type::f32> {
+struct F32Matvec : MatvecOp<F32Matvec, Type::f32> {
     static constexpr const char* name = "f32_matvec";
-    static std::vector<Shape> model_shapes();              // what the three models use: benchmarked
-    static std::vector<Shape> odd_shapes(Random& random);  // legal and awkward: checked besides
-    static Case<F32Matvec> make_case(const Shape& shape, Random& random, Input input);
-    static double worst_error(
-        const Case<F32Matvec>& test_case);  // error over its bound: at most 1 passes
+    static std::vector<MatvecShape> model_shapes();
 };
 
 }  // namespace steady

@@ -39,9 +39,9 @@ double plain_dot(Type type, const std::byte* row, const float* x, std::int64_t c
 // Body of every matvec reference: rows [begin, end) of groups * rows.
 void plain_matvec(Type type, const MatvecArgs& args, Range range) noexcept;
 
-// Members that do not differ between the ops:
+// An op says its name and which shapes the models have (model_shapes: benchmarked):
 // y[r] = Σ_c w[r][c] · x[r / rows][c]
-template <Type kType>
+template <class Op, Type kType>
 struct MatvecOp : MatrixOp<kType, MatvecShape, MatvecArgs> {
     static Cost cost(const MatvecShape& shape) {
         const std::int64_t n_rows = shape.groups * shape.rows;
@@ -49,6 +49,10 @@ struct MatvecOp : MatrixOp<kType, MatvecShape, MatvecArgs> {
                 .other_bytes = 4 * (n_rows + shape.groups * shape.cols),
                 .flops = 2.0 * static_cast<double>(n_rows * shape.cols)};
     }
+    // Defined in kernels/matrix/matvec_case.h.
+    static std::vector<MatvecShape> odd_shapes(Random& random);  // legal and awkward
+    static Case<Op> make_case(const MatvecShape& shape, Random& random, Input input);
+    static double worst_error(const Case<Op>& test_case);
 };
 
 }  // namespace steady

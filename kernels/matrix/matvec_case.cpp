@@ -79,14 +79,20 @@ MatvecArgs fill_matvec_case(Type type, const MatvecShape& shape, Random& random,
 }
 
 std::vector<MatvecShape> odd_matvec_shapes(Random& random, std::int64_t block) {
-    return {{1, 1, block},
-            {1, 7, 3 * block},
-            {3, 5, block},
-            {2, 16, 5 * block},
-            {1, 33, 2 * block},
-            {1, 64, 7 * block},
-            {random.integer(1, 4), random.integer(1, 80), block * random.integer(1, 9)},
-            {random.integer(1, 3), 16 * random.integer(1, 6), block * random.integer(1, 20)}};
+    std::vector<MatvecShape> shapes = {
+        {1, 1, block},
+        {1, 7, 3 * block},
+        {3, 5, block},
+        {2, 16, 5 * block},
+        {1, 33, 2 * block},
+        {1, 64, 7 * block},
+        {random.integer(1, 4), random.integer(1, 80), block * random.integer(1, 9)},
+        {random.integer(1, 3), 16 * random.integer(1, 6), block * random.integer(1, 20)}};
+    if (block == 1) {  // neither a multiple of a register's lanes
+        shapes.push_back({1, 9, 100});
+        shapes.push_back({2, 5, 257});
+    }
+    return shapes;
 }
 
 }  // namespace steady

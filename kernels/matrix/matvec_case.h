@@ -31,18 +31,27 @@ void expect_dots(Case<Op>& made, const std::vector<DotExpectation>& dots) {
     }
 }
 
-template <class Op>
-Case<Op> make_matvec_case(const MatvecShape& shape, Random& random, Input input) {
+// Small shapes that meet every edge: one row, one block, odd counts, groups.
+std::vector<MatvecShape> odd_matvec_shapes(Random& random, std::int64_t block);
+
+template <class Op, Type kType>
+std::vector<MatvecShape> MatvecOp<Op, kType>::odd_shapes(Random& random) {
+    return odd_matvec_shapes(random, block_values(kType));
+}
+
+template <class Op, Type kType>
+Case<Op> MatvecOp<Op, kType>::make_case(const MatvecShape& shape, Random& random, Input input) {
     Case<Op> made;
     std::vector<DotExpectation> dots;
-    made.args = fill_matvec_case(Op::type, shape, random, input, made.memory, dots);
+    made.args = fill_matvec_case(kType, shape, random, input, made.memory, dots);
     expect_dots(made, dots);
-    made.weights.push_back(
-        whole_matrix(Op::type, shape.groups * shape.rows, shape.cols, made.args.w));
+    made.weights.push_back(whole_matrix(kType, shape.groups * shape.rows, shape.cols, made.args.w));
     return made;
 }
 
-// Small shapes that meet every edge: one row, one block, odd counts, groups.
-std::vector<MatvecShape> odd_matvec_shapes(Random& random, std::int64_t block);
+template <class Op, Type kType>
+double MatvecOp<Op, kType>::worst_error(const Case<Op>& test_case) {
+    return worst_ratio(test_case.args.y, test_case.expected, test_case.bound);
+}
 
 }  // namespace steady

@@ -5,7 +5,7 @@
 
 namespace steady {
 
-std::vector<Q4_0Matvec::Shape> Q4_0Matvec::model_shapes() {
+std::vector<MatvecShape> Q4_0Matvec::model_shapes() {
     return {
         // GLM-4.7-Flash: attn_q_a, attn_q_b, attn_kv_a_mqa, attn_k_b, attn_v_b, attn_output, dense
         {1, 768, 2048},
@@ -28,18 +28,6 @@ std::vector<Q4_0Matvec::Shape> Q4_0Matvec::model_shapes() {
         {1, 3072, 1536},
         {1, 6144, 2048},
         {1, 2048, 6144}};
-}
-
-std::vector<Q4_0Matvec::Shape> Q4_0Matvec::odd_shapes(Random& random) {
-    return odd_matvec_shapes(random, 32);
-}
-
-Case<Q4_0Matvec> Q4_0Matvec::make_case(const Shape& shape, Random& random, Input input) {
-    return make_matvec_case<Q4_0Matvec>(shape, random, input);
-}
-
-double Q4_0Matvec::worst_error(const Case<Q4_0Matvec>& test_case) {
-    return worst_ratio(test_case.args.y, test_case.expected, test_case.bound);
 }
 
 static const RegisteredOp<Q4_0Matvec> op;

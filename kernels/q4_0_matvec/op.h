@@ -6,13 +6,9 @@
 
 namespace steady {
 
-struct Q4_0Matvec : MatvecOp<Type::q4_0> {
+struct Q4_0Matvec : MatvecOp<Q4_0Matvec, Type::q4_0> {
     static constexpr const char* name = "q4_0_matvec";
-    static std::vector<Shape> model_shapes();              // what the three models use: benchmarked
-    static std::vector<Shape> odd_shapes(Random& random);  // legal and awkward: checked besides
-    static Case<Q4_0Matvec> make_case(const Shape& shape, Random& random, Input input);
-    static double worst_error(
-        const Case<Q4_0Matvec>& test_case);  // error over its bound: at most 1 passes
+    static std::vector<MatvecShape> model_shapes();
 };
 
 }  // namespace steady

@@ -6,13 +6,9 @@
 
 namespace steady {
 
-struct Q5_KMatvec : MatvecOp<Type::q5_k> {
+struct Q5_KMatvec : MatvecOp<Q5_KMatvec, Type::q5_k> {
     static constexpr const char* name = "q5_k_matvec";
-    static std::vector<Shape> model_shapes();              // what the three models use: benchmarked
-    static std::vector<Shape> odd_shapes(Random& random);  // legal and awkward: checked besides
-    static Case<Q5_KMatvec> make_case(const Shape& shape, Random& random, Input input);
-    static double worst_error(
-        const Case<Q5_KMatvec>& test_case);  // error over its bound: at most 1 passes
+    static std::vector<MatvecShape> model_shapes();
 };
 
 }  // namespace steady
