@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/attention/attention_case.h"
 #include "kernels/cases/case.h"
 #include "kernels/mla_attention_i16/op.h"
 #include "kernels/mla_attention_i8x2/op.h"
