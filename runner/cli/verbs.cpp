@@ -36,6 +36,7 @@ const std::vector<Option> kQuestion{
     {"lockstep", "",
      "both processes alive, taking turns over stdin: runner/programs/lockstep/README.md"},
     {"any-output", "", "the outputs may differ"},
+    {"exit", "CODE", "the exit code of a good run, default 0"},
 };
 
 std::vector<Option> with(std::vector<Option> own, const std::vector<Option>& shared) {

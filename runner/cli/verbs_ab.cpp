@@ -15,10 +15,12 @@
 #include "runner/base/text.h"
 #include "runner/cli/exit_map.h"
 #include "runner/cli/jobs.h"
+#include "runner/cli/programs.h"
 #include "runner/cli/verbs.h"
 #include "runner/cli/workspace.h"
 #include "runner/entry/report.h"
 #include "runner/platform/files.h"
+#include "runner/platform/measured_process.h"
 #include "runner/programs/command/command_run.h"
 #include "runner/record/record_json.h"
 #include "runner/spec/spec_command.h"
@@ -140,7 +142,7 @@ FileJson arm_of(const Words& command, const std::string& rev) {
 
 FileJson gates_of(const Arguments& arguments, const std::string& metric) {
     const std::string adapter = arguments.get("adapter", "process");
-    FileJson need = {{"exit", 0}};
+    FileJson need = {{"exit", arguments.number("exit", 0, 0, 255)}};
     // What a benchmark prints are its own times, equal in no two runs.
     const bool compared = adapter == "process" && !arguments.has("lockstep");
     if (compared && !arguments.has("any-output")) need["stdout"] = "equal";
@@ -154,6 +156,40 @@ FileJson gates_of(const Arguments& arguments, const std::string& metric) {
     decides[arguments.has("exit-map") ? "margin" : "worth"] = arguments.get("worth", "1%");
     return FileJson::array(
         {{{"id", "output"}, {"level", "correctness"}, {"role", "guard"}, {"need", need}}, decides});
+}
+
+// What the kernel counts for a process is a closed list; a wrong name would end in a direction that
+// is asked for in vain.
+void check_metric(const std::string& metric, const std::string& adapter) {
+    if (adapter != "process") return;
+    Words known;
+    for (const AdapterRow& row : find_adapter("process")->read(usage_json({})))
+        known.push_back(row.metric);
+    if (std::find(known.begin(), known.end(), metric) != known.end()) return;
+    const auto near = nearest(metric, known);
+    throw Error(fmt::format(
+        "--metric: found \"{}\", allowed without --adapter: {}{}; a number that the program prints "
+        "is read by --adapter lines or regex",
+        metric, fmt::join(known, ", "), near ? fmt::format("; did you mean \"{}\"?", *near) : ""));
+}
+
+// The option behind a place in the file, so that nobody has to read a file to mend a word.
+std::string option_of(const std::string& pointer) {
+    static const std::map<std::string, std::string> options = {
+        {"/gates/1/worth", "--worth"},       {"/gates/1/margin", "--worth"},
+        {"/gates/1/metric", "--metric"},     {"/gates/1/select", "--select"},
+        {"/gates/1/stat", "--stat"},         {"/gates/1/direction", "--direction"},
+        {"/gates/1/pattern", "--pattern"},   {"/hypothesis/claim", "--claim"},
+        {"/hypothesis/because", "--because"}};
+    const auto found = options.find(pointer);
+    return found == options.end() ? "" : found->second;
+}
+
+std::string in_words(const SpecError& error, const std::string& id) {
+    const std::string option = option_of(error.pointer);
+    if (option.empty()) return describe(error, id);
+    return fmt::format("{}: found {}, allowed: {}{}", option, error.found, error.allowed,
+                       error.hint.empty() ? "" : "; " + error.hint);
 }
 
 // Pairs that fit into the budget, by one run of each command.
@@ -201,6 +237,7 @@ FileJson schedule_of(const Arguments& arguments, const Question& question) {
 FileJson file_of(const Arguments& arguments, const Question& question) {
     const std::string metric = arguments.get(
         "metric", arguments.has("metric") ? "" : usual_metric(arguments.get("adapter", "process")));
+    check_metric(metric, arguments.get("adapter", "process"));
     const auto shown = [](const Words& command, const std::string& rev) {
         return shorten(rev.empty() ? joined_words(command) : "revision " + rev, 150);
     };
@@ -256,7 +293,8 @@ std::string write_question(const Arguments& arguments) {
     const std::string path = experiment_file(id);
     const std::string text = pretty(file);
     const SpecResult checked = parse_spec(text, id);
-    if (!checked.spec) throw Error(describe(checked.errors.at(0), id));
+    if (!checked.spec) throw Error(in_words(checked.errors.at(0), id));
+    check_program(*checked.spec, arguments, nullptr);
     write_experiment(path, text);
     if (!arguments.has("quiet")) fmt::print(stderr, "file {}\n", path);
     return path;

@@ -83,6 +83,7 @@ struct Ladder {
     bool correctness();
     bool coins();
     bool machine();
+    bool hopeless(const MeasurementState& state, double sigma) const;
     bool layout();
     bool level(MeasurementState& state);
     void ask_for_pair(const MeasurementState& state, PairKind kind);
@@ -165,6 +166,20 @@ std::vector<double> Ladder::aa_values(const MeasurementState& state) const {
     return values;
 }
 
+// Pairs of another program are cheap and its effect may be far above its worth. It is refused only
+// when pairs were measured and not even an effect two standard errors above the observed one could
+// be found within the cap.
+bool Ladder::hopeless(const MeasurementState& state, double sigma) const {
+    constexpr std::size_t kFirstLook = 10;
+    const std::vector<double>& d = state.d;
+    if (d.empty()) return input.finished;
+    if (d.size() < kFirstLook || state.decides != Settled::open || !state.wants_pairs())
+        return false;
+    const double observed = std::fabs(hodges_lehmann_estimate(d));
+    const double farthest = observed + 2 * sigma / std::sqrt(static_cast<double>(d.size()));
+    return farthest < mde95(sigma, spec.schedule.pairs_max);
+}
+
 // The refuse rule. A against A runs before anything else: history tells what this machine was,
 // these pairs what it is now, and only both together may refuse. Otherwise one bad hour would
 // refuse every question after it.
@@ -184,6 +199,7 @@ bool Ladder::machine() {
     const std::vector<double> values = aa_values(*state), now = state->aa.values(gate->metric);
     if (!noisy(values) || (aa_sigma(now) && !noisy(now))) return true;
     const auto sigma = aa_sigma(values);
+    if (is_outside(spec) && !hopeless(*state, *sigma)) return true;
     end(Verdict::inconclusive, "machine_too_noisy", "refused",
         fmt::format("a pair's spread is {:.2f} % ({} A/A pairs), so {} pairs find {} at best; {} "
                     "needs {:.0f} pairs",
@@ -342,6 +358,8 @@ void Ladder::fill_checks() {
     analysis.checks.push_back(pair_drift(state->d));
     analysis.checks.push_back(bimodality(state->d, state->sigma0));
     analysis.checks.push_back(outliers(state->d));
+    if (is_outside(spec))
+        if (auto check = zeros(state->measured, metric)) analysis.checks.push_back(*check);
     const std::size_t n = aa_values(*state).size();
     const bool bounded = analysis.aa_band.low && analysis.aa_band.high;
     Check band{"aa_band", n >= 20 && bounded ? "ok" : "not_measured",

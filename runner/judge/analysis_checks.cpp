@@ -225,6 +225,22 @@ Check bimodality(const std::vector<double>& d, double sigma_aa) {
                         percent(distance), distance / sigma_aa)};
 }
 
+std::optional<Check> zeros(const MeasuredPairs& measured, const std::string& metric) {
+    const auto some = [&](const std::map<std::string, std::vector<double>>& arm) {
+        const auto found = arm.find(metric);
+        return found != arm.end() && std::any_of(found->second.begin(), found->second.end(),
+                                                 [](double value) { return value > 0; });
+    };
+    std::size_t n = 0;
+    for (const MeasuredPairs::One* one : measured.valid)
+        if (some(one->pair->a) != some(one->pair->b)) ++n;
+    if (n == 0) return std::nullopt;
+    return Check{"zeros", "flag",
+                 fmt::format("{} of {} pairs are zero against more, which has no ratio; each "
+                             "counts as a factor of e, so read the direction, not the size",
+                             n, measured.valid.size())};
+}
+
 Check outliers(const std::vector<double>& d) {
     if (d.size() < kFewestUnits) return not_measured("outliers", "too few pairs");
     const double centre = median(d), spread = kMadToSigma * mad(d);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,9 @@ Check pair_drift(const std::vector<double>& d);
 
 // Two separate groups of d, further apart than three A/A spreads.
 Check bimodality(const std::vector<double>& d, double sigma_aa);
+
+// Another program's counts: a pair of zero against more has no ratio. Empty when there is none.
+std::optional<Check> zeros(const MeasuredPairs& measured, const std::string& metric);
 
 // Share of pairs more than five spreads from the median.
 Check outliers(const std::vector<double>& d);

@@ -128,7 +128,10 @@ void describe_power(Plan& plan, const Spec& spec, const HostHistory& history) {
         "with {} pairs this host finds {:+.2f} % with 95 % power (spread of a pair {:.2f} %); "
         "{:+.2f} % needs {:.0f} pairs{}",
         spec.schedule.pairs_max, 100 * *plan.mde95, 100 * *plan.sigma_d, 100 * size,
-        plan.pairs_needed, plan.refuse ? ": refused, the machine is too noisy" : "");
+        plan.pairs_needed,
+        !plan.refuse       ? ""
+        : is_outside(spec) ? ": it stays undecided unless the effect is larger"
+                           : ": refused, the machine is too noisy");
 }
 
 std::string describe_attempts(const Spec& spec, int earlier) {

@@ -153,7 +153,7 @@ AdapterRun run_with_adapter(const Adapter& adapter, MeasuredCommand command,
     const fs::file_time_type since = shared ? new_stamp(marker) : fs::file_time_type::min();
     const std::int64_t since_ms = unix_ms();
     AdapterRun result{run_measured(command), {}, {}};
-    if (!result.run.end.ok()) {
+    if (!result.run.end.exited_with(options.exit)) {
         result.error = result.run.end.describe();
     } else {
         try {

@@ -16,6 +16,7 @@ struct AdapterOptions {
     std::string metric{};
     // An existing folder that the command may write to; empty: one is made and removed.
     std::string scratch{};
+    int exit = 0;  // the exit code of a good run
 };
 
 struct AdapterRun {

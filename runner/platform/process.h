@@ -63,7 +63,8 @@ struct ChildEnd {
     double cpu_s = 0;
     std::int64_t peak_rss_bytes = 0;
 
-    bool ok() const { return ending == Ending::exited && code == 0; }
+    bool exited_with(int wanted) const { return ending == Ending::exited && code == wanted; }
+    bool ok() const { return exited_with(0); }
     std::string outcome() const;
     std::string describe() const;  // one sentence with the end of stderr, redacted
 };

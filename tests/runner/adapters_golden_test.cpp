@@ -120,13 +120,13 @@ TEST(AdaptersGolden, BothFormsOfLlamaBenchAgree) {
 
 TEST(AdaptersGolden, DepthTellsTestsApart) {
     const auto rows = read_golden({"llama-bench", "llama-bench.json"});
-    ASSERT_EQ(rows.size(), 9U);
+    ASSERT_EQ(rows.size(), 12U);
     EXPECT_EQ(rows[0].metric, "prefill_tps");
     EXPECT_EQ(rows[3].metric, "decode_tps");
-    EXPECT_EQ(rows[3].value, 19.31);
+    EXPECT_EQ(rows[3].value, 415.559);
     EXPECT_EQ(rows[3].labels.at("n_depth"), "0");
-    EXPECT_EQ(rows[8].labels.at("n_depth"), "8192");
-    EXPECT_EQ(rows[8].rep, 2);
+    EXPECT_EQ(rows[11].labels.at("n_depth"), "256");
+    EXPECT_EQ(rows[11].rep, 2);
 }
 
 // What a person would check by hand in the inputs.

@@ -43,9 +43,12 @@ protected:
         return cli.run(words);
     }
     // Steps that the programs report: the same in every run.
-    CliResult counted(const std::string& a, const std::string& b) {
-        return cli.run({"ab", a, b, "--json", "--adapter", "lines", "--metric", "steps",
-                        "--direction", "lower"});
+    CliResult counted(const std::string& a, const std::string& b,
+                      const std::vector<std::string>& more = {}) {
+        std::vector<std::string> words = {"ab",    a,          b,       "--json",      "--adapter",
+                                          "lines", "--metric", "steps", "--direction", "lower"};
+        words.insert(words.end(), more.begin(), more.end());
+        return cli.run(words);
     }
     std::string entry_of(const nlohmann::json& shown) const {
         return read_file((cli.root() / shown.at("journal").get<std::string>()).string());
@@ -163,14 +166,14 @@ TEST_F(Outside, EqualCommandsAreNotAccepted) {
     }
 }
 
-// A planted share of B's own time, both ways round. Whether 1, 3 or 5 % are found depends on the
-// machine, so this belongs to the long tests.
+// A planted share of B's own CPU time, both ways round. How many pairs 1, 3 or 5 % take depends on
+// the machine, so this belongs to the long tests.
 TEST_F(Outside, APlantedShareIsFoundBothWaysRound) {
     const int percent = from_environment("STEADY_PLANTED_PERCENT", 0);
     if (percent == 0) GTEST_SKIP() << "a long test: ctest -C long -R long_outside_planted";
     const std::string slow = "./burn 2000", fast = fmt::format("./burn {}", 2000 - 20 * percent);
-    const std::vector<std::string> more = {"--worth", fmt::format("{:.1f}%", 0.5 * percent),
-                                           "--pairs", "400"};
+    const std::vector<std::string> more = {
+        "--worth", fmt::format("{:.1f}%", 0.5 * percent), "--pairs", "1000", "--inner", "3"};
     EXPECT_EQ(ab(slow, fast, more).json().at("verdict"), "accept") << percent;
     EXPECT_EQ(ab(fast, slow, more).json().at("verdict"), "reject") << percent;
 }
@@ -183,12 +186,58 @@ TEST_F(Outside, BadWordsAreRefusedBeforeAnythingRuns) {
              {{"ab", "./no-such 1", "./burn 2"}, "there is no program"},
              {{"ab", "./burn 1", "./burn 2", "--adapter", "llama"}, "llama-bench"},
              {{"ab", "--rev", "main", "./burn 1"}, "needed 2"},
-             {{"ab", "./burn 1", "./burn 2", "--metric", "frobs"}, "direction"}}) {
+             {{"ab", "./burn 1", "./burn 2", "--metric", "frobs"}, "allowed without --adapter"},
+             {{"ab", "./burn 1", "./burn 2", "--metric", "wall_second"}, "mean \"wall_seconds\""},
+             {{"ab", "./burn 1", "./burn 2", "--worth", "1"}, "--worth: found \"1\""},
+             {{"ab", "./burn 1", "./burn 2", "--exit", "300"}, "--exit"},
+             {{"ab", "FAST=1 ./burn 1", "./burn 2"}, "env FAST=1 PROGRAM"}}) {
         const CliResult done = cli.run(words);
         EXPECT_EQ(done.code, 2) << words[1];
         EXPECT_NE(done.err.find(hint), std::string::npos) << done.err;
     }
     EXPECT_EQ(cli.run({"queue", "--json"}).json().at("jobs").size(), 0U);
+    for (const auto& left : fs::directory_iterator(cli.root() / "experiments"))
+        EXPECT_NE(left.path().extension(), ".json") << "a file was left: " << left.path();
+}
+
+// Values that vary by a factor of two, alike in both arms and on every machine: of runs in one
+// order the spread follows from the seed alone.
+constexpr char kNoisySteps[] =
+    "[ -e runs ] && n=$(cat runs) || n=0\necho $((n + 1)) > runs\n"
+    "echo \"{\\\"metric\\\": \\\"steps\\\", \\\"value\\\": $(($1 * (100 + n * 7 % 5 * 25)))}\"\n";
+
+// The A/A pairs alone would say that no gain of 1 % can be found; this one is larger.
+TEST_F(Outside, ALargeGainIsFoundOnANoisyMachine) {
+    write("steps.sh", kNoisySteps);
+    const CliResult done = counted("sh steps.sh 800", "sh steps.sh 100", {"--pairs", "40"});
+    EXPECT_EQ(done.code, 0) << done.out << done.err;
+    EXPECT_EQ(done.json().at("verdict"), "accept");
+}
+
+TEST_F(Outside, WithoutOneItEndsBeforeTheCap) {
+    write("steps.sh", kNoisySteps);
+    const CliResult done = counted("sh steps.sh 100", "sh steps.sh 100", {"--pairs", "200"});
+    EXPECT_EQ(done.code, 11) << done.out << done.err;
+    EXPECT_EQ(done.json().at("reason"), "machine_too_noisy");
+    EXPECT_GE(done.json().at("pairs"), 10);
+    EXPECT_LT(done.json().at("pairs"), 100);
+}
+
+TEST_F(Outside, ARunMayEndWithAnotherExitCode) {
+    write("steps.sh", counted_program() + "exit 3\n");
+    const CliResult needs = counted("sh steps.sh 400", "sh steps.sh 200", {});
+    EXPECT_EQ(needs.json().at("reason"), "baseline_failed") << needs.out << needs.err;
+    EXPECT_NE(needs.out.find("exit code 3, 0 is needed"), std::string::npos) << needs.out;
+    const CliResult done = counted("sh steps.sh 400", "sh steps.sh 200", {"--exit", "3"});
+    EXPECT_EQ(done.json().at("verdict"), "accept") << done.out << done.err;
+}
+
+// Zero against more has no ratio: the verdict is by difference, and a check says so.
+TEST_F(Outside, ZeroAgainstMoreIsDecidedAndSaid) {
+    write("steps.sh", counted_program());
+    const CliResult done = counted("sh steps.sh 5", "sh steps.sh 0");
+    EXPECT_EQ(done.json().at("verdict"), "accept") << done.out << done.err;
+    EXPECT_NE(done.out.find("zero against more"), std::string::npos) << done.out;
 }
 
 // The seam's promise: what cannot be run is refused where it is asked, not in a worker.

@@ -43,6 +43,15 @@ std::vector<std::string> lines_of(const std::string& text) {
     return lines;
 }
 
+// Found upwards, as git does; a bare repository is a folder with its HEAD.
+bool in_repository(const fs::path& folder) {
+    std::error_code error;
+    for (fs::path at = folder;; at = at.parent_path()) {
+        if (fs::exists(at / ".git", error) || fs::exists(at / "HEAD", error)) return true;
+        if (at == at.root_path()) return false;
+    }
+}
+
 }  // namespace
 
 Source::Source(const std::string& path, const StopSignal* stop) : stop_(stop), root_(path) {
@@ -51,6 +60,12 @@ Source::Source(const std::string& path, const StopSignal* stop) : stop_(stop), r
     if (error || !fs::is_directory(root_)) {
         throw Error(fmt::format("{}: no such directory; a revision needs a git repository",
                                 shown_text(path)));
+    }
+    if (!in_repository(root_)) {
+        throw Error(fmt::format(
+            "{} lies in no git repository, so it has no revisions; go to one, or compare two "
+            "commands",
+            root_));
     }
     const auto facts = lines_of(git({"rev-parse", "--is-bare-repository", "--absolute-git-dir"}));
     if (facts.size() != 2) throw Error(fmt::format("{} is no git repository", root_));

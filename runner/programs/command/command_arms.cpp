@@ -102,7 +102,14 @@ const ProgramReport& CommandArms::prepare() {
                 report_.reset();
                 throw;
             }
-            refuse(name, fmt::format("is built, but cannot be run: {}", error.what()));
+            const bool built = builds_.contains(name);
+            refuse(name,
+                   fmt::format("{}: {}{}", built ? "is built, but cannot be run" : "does not build",
+                               error.what(),
+                               built && spec.subject.build.empty()
+                                   ? "; the tree holds what is committed: a program that has to "
+                                     "be built needs \"build\", with ab --build 'COMMAND'"
+                                   : ""));
             break;
         }
     }

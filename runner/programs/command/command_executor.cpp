@@ -67,7 +67,9 @@ void CommandExecutor::compare(const Gate& gate, OutputsReport& report,
     const ArmOutput a = output_of("A", gate);
     const bool usable = a.run.exited() && a.run.end.code == needed_exit(gate);
     if (!usable) {
-        report.baseline_failed = a.run.how();
+        report.baseline_failed =
+            a.run.exited() ? fmt::format("{}, {} is needed", a.run.how(), needed_exit(gate))
+                           : a.run.how();
         return;
     }
     const ArmOutput b = output_of("B", gate);
@@ -162,9 +164,11 @@ OutputsReport CommandExecutor::correctness() {
 
 ReadRun CommandExecutor::timed_run(const std::string& arm, const Gate& gate) {
     try {
-        ReadRun read = run_and_read(gate, arms_.line(arm, gate));
+        const int good_exit = timed_exit(spec(), gate);
+        ReadRun read = run_and_read(gate, arms_.line(arm, gate), good_exit);
         stop_if_cancelled(read.run);
-        if (!read.run.end.ok()) throw RunFailed(read.run.end.outcome(), read.run.how());
+        if (!read.run.end.exited_with(good_exit))
+            throw RunFailed(read.run.end.outcome(), read.run.how());
         return read;
     } catch (const Error& error) {
         if (error.exit_code != kExitUsage) throw;
@@ -225,9 +229,16 @@ void CommandExecutor::measure_processes(const MeasureRequest& request, const Gat
 }
 
 // A pair from a noisy window is measured again. Random order makes noise independent of the arm: it
-// widens intervals but adds no bias, so the last try counts even if it was noisy.
-bool CommandExecutor::worth_another_try(const Pair& pair) const {
-    return arms_.setup().discard_noisy && pair.discarded.empty() && pair.attempt + 1 < kMaxTries;
+// widens intervals but adds no bias, so the last try counts even if it was noisy. Where pair after
+// pair stayed noisy to its last try, the machine is noisy, and trying again only triples the time.
+bool CommandExecutor::worth_another_try(const Pair& pair, bool disturbed) {
+    constexpr int kPersistent = 2;
+    if (!disturbed) noisy_pairs_ = 0;
+    if (!arms_.setup().discard_noisy || !disturbed) return false;
+    if (noisy_pairs_ >= kPersistent) return false;
+    if (pair.attempt + 1 < kMaxTries) return true;
+    ++noisy_pairs_;
+    return false;
 }
 
 // Cool down after the pair before, then wait until the machine is quiet, as the spec asks.
@@ -255,7 +266,8 @@ Measured CommandExecutor::measure(const MeasureRequest& request) {
         } else {
             measure_processes(request, gate, measured.pair, disturbed, turn_of);
         }
-        if (worth_another_try(measured.pair)) measured.pair.discarded = disturbed;
+        if (worth_another_try(measured.pair, !disturbed.empty()))
+            measured.pair.discarded = disturbed;
         return measured;
     } catch (const RunFailed& failure) {
         const std::string& arm = failure.arm.empty() ? turn_of : failure.arm;

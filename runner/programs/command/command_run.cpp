@@ -35,7 +35,13 @@ std::string program_path(const std::string& name, const std::string& directory) 
     if (name.find('/') != std::string::npos) {
         const std::string path = name.front() == '/' ? name : directory + "/" + name;
         if (executable(path)) return path;
-        throw Error(fmt::format("there is no program {}", path));
+        throw Error(fmt::format("there is no program {}",
+                                std::filesystem::path(path).lexically_normal().string()));
+    }
+    if (name.find('=') != std::string::npos) {
+        throw Error(fmt::format(
+            "{}: commands run without a shell, so this is no variable; write env {} PROGRAM …",
+            name, name));
     }
     std::istringstream folders(kProgramFolders);
     for (std::string folder; std::getline(folders, folder, ':');) {
@@ -45,7 +51,13 @@ std::string program_path(const std::string& name, const std::string& directory) 
                             kProgramFolders));
 }
 
-std::string CommandRun::how() const { return end.describe(); }
+std::string CommandRun::how() const {
+    if (end.ending != Ending::output_cap) return end.describe();
+    return fmt::format(
+        "output_cap: it printed more than {} MiB; let it write to a file, or run it as sh -c "
+        "'… > /dev/null'",
+        kMostOutput >> 20U);
+}
 
 MeasuredCommand measured_command(const CommandLine& line) {
     MeasuredCommand command;

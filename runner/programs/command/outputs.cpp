@@ -86,6 +86,12 @@ int needed_exit(const Gate& gate) {
     return found == gate.need.end() ? 0 : std::stoi(found->second.text);
 }
 
+int timed_exit(const Spec& spec, const Gate& gate) {
+    for (const Gate& one : spec.gates)
+        if (one.level == Level::correctness && one.run == gate.run) return needed_exit(one);
+    return 0;
+}
+
 std::vector<OutputCheck> compare_outputs(const Gate& gate, const ArmOutput& a, const ArmOutput& b,
                                          const RunCheck& run_check) {
     std::vector<OutputCheck> checks;

@@ -28,6 +28,8 @@ std::vector<OutputCheck> compare_outputs(const Gate& gate, const ArmOutput& a, c
 
 // The exit code that a gate needs of both arms.
 int needed_exit(const Gate& gate);
+// The exit code of a timed run: what a correctness gate of the same command needs, else 0.
+int timed_exit(const Spec& spec, const Gate& gate);
 
 // Looks each rule of spec.applied up in what the arm printed; file: reads a file of the arm's
 // working directory, "" when there is none.

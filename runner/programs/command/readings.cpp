@@ -66,11 +66,12 @@ AdapterRun run_adapter(const Adapter& adapter, CommandLine line, AdapterOptions 
     return run_with_adapter(adapter, measured_command(line), options);
 }
 
-ReadRun run_and_read(const Gate& gate, const CommandLine& line) {
+ReadRun run_and_read(const Gate& gate, const CommandLine& line, int good_exit) {
     const Adapter& adapter = *find_adapter(gate.adapter.empty() ? "process" : gate.adapter);
     AdapterOptions options;
     options.pattern = gate.pattern;
     options.metric = gate.metric;
+    options.exit = good_exit;
     std::string error;
     std::vector<AdapterRow> rows;
     ReadRun out;
@@ -80,7 +81,7 @@ ReadRun run_and_read(const Gate& gate, const CommandLine& line) {
         rows = std::move(read.rows);
         return std::move(read.run);
     });
-    if (!out.run.end.ok()) return out;
+    if (!out.run.end.exited_with(good_exit)) return out;
     if (!error.empty()) throw Error(error);
     out.readings = readings_of(gate, rows);
     return out;

@@ -30,8 +30,9 @@ AdapterRun run_adapter(const Adapter& adapter, CommandLine line, AdapterOptions 
 Readings readings_of(const Gate& gate, const std::vector<AdapterRow>& rows);
 
 // Runs the command in the way in which its adapter can read it, and takes everything that it tells
-// under the gate's selection, with what the kernel counted beside. Throws Error when the output is
+// under the gate's selection, with what the kernel counted beside. Nothing is read of a run that
+// did not end with `good_exit`. Throws Error when the output is
 // not what the adapter reads or does not hold the gate's metric.
-ReadRun run_and_read(const Gate& gate, const CommandLine& line);
+ReadRun run_and_read(const Gate& gate, const CommandLine& line, int good_exit = 0);
 
 }  // namespace steady
