@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "runner/entry/entry_data.h"
 #include "runner/entry/report.h"
 #include "runner/judge/op_times.h"
 #include "runner/judge/outcome_text.h"
@@ -320,6 +321,25 @@ json analysis_json(const Record& record) {
             {"prediction", analysis.prediction}};
 }
 
+namespace {
+
+// Of another program: every metric that its pairs hold, as the entry shows them.
+json measured_json(const Record& record) {
+    json rows = json::array();
+    if (!is_outside(record.spec)) return rows;
+    for (const MetricRow& row : metric_rows(record)) {
+        rows.push_back({{"metric", row.metric},
+                        {"a", value_words(row.metric, row.a)},
+                        {"b", value_words(row.metric, row.b)},
+                        {"effect", optional_json(row.effect)},
+                        {"interval", bounds_json(row.interval)},
+                        {"pairs", row.pairs}});
+    }
+    return rows;
+}
+
+}  // namespace
+
 json experiment_json(const Record& record) {
     json out = {{"id", record.id},
                 {"run", record.run_id},
@@ -335,6 +355,7 @@ json experiment_json(const Record& record) {
                 {"change", arms_difference(record)},
                 {"correctness", correctness_json(record.evidence)},
                 {"program", program_json(record.evidence)},
+                {"measured", measured_json(record)},
                 {"profile", profile_json(record.evidence)},
                 {"sweep", record.evidence.sweep ? sweep_json(*record.evidence.sweep) : json()},
                 {"layout", layout_json(record)},

@@ -16,6 +16,7 @@ import {
   table,
 } from '../parts.js';
 import { layoutControl, settingsTried } from './experiment_controls.js';
+import { matrixCells, measured, programs } from './experiment_outside.js';
 import { profileSection } from './experiment_profile.js';
 import { attempts, environment, repeat } from './experiment_record.js';
 import { runsSection } from './experiment_runs.js';
@@ -306,35 +307,6 @@ function correctness(data) {
   );
 }
 
-// What each arm of an outside program is: commands, commits, hashes, how the builds ended.
-function program(data) {
-  if (!data.program) return null;
-  const arms = Object.entries(data.program.arms ?? {});
-  const names = [...new Set(arms.flatMap(([, arm]) => Object.keys(arm.facts)))].sort();
-  const rows = names.map((fact) => [fact, ...arms.map(([, arm]) => arm.facts[fact] ?? '–')]);
-  return section(
-    'The programs',
-    data.program.detail ? h('p', { class: 'note' }, data.program.detail) : null,
-    rows.length
-      ? table(
-          [
-            { head: 'What', cell: (row) => words(row[0]) },
-            ...arms.map(([name], i) => ({
-              head: name,
-              cell: (row) =>
-                h('code', row[1] === row[2] ? { class: 'dim' } : null, row[i + 1].slice(0, 80)),
-            })),
-          ],
-          rows,
-          { label: 'What the arms were built from and load' },
-        )
-      : null,
-    arms
-      .filter(([, arm]) => arm.log)
-      .map(([name, arm]) => folded(`How the build of ${name} ended`, h('pre', null, arm.log))),
-  );
-}
-
 function evidence(data) {
   const result = data.analysis;
   if (!result || !result.pairs) return null;
@@ -414,9 +386,11 @@ export default {
       runsSection(data),
       evidence(data),
       ladder(data),
+      matrixCells(data),
       settingsTried(data),
       layoutControl(data),
-      program(data),
+      measured(data),
+      programs(data),
       profileSection(data, { count, nanoseconds }),
       checks(data),
       environment(data),

@@ -85,6 +85,8 @@ std::string replaced(std::string text, const std::string& from, const std::strin
     return text;
 }
 
+constexpr std::size_t kShownLines = 20;  // of a build's log
+
 // The last n lines that are not empty, none longer than a line on a screen.
 std::string last_lines(const std::string& text, std::size_t n) {
     std::deque<std::string> lines;
@@ -245,7 +247,7 @@ std::string BuildSite::run_commands(const BuildRecipe& recipe, const Revision& r
         throw BuildFailed(
             fmt::format("build of {} failed: `{}` {}; log {}; its end: {}", shown(revision),
                         escape_line(line), how, log, escape_line(last_lines(redact(end.err), 6))),
-            last_lines(text, 20), log);
+            last_lines(text, kShownLines), log);
     }
     return text;
 }
@@ -277,6 +279,11 @@ void BuildSite::make(const Revision& revision, const BuildRecipe& recipe, const 
     fs::rename(directory_, tree + "/src");
     write_file_atomic(tree + "/build.json",
                       facts.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+std::string log_end(const Build& build) {
+    if (!fs::is_regular_file(build.log)) return "";  // of a cache that somebody thinned out
+    return redact(last_lines(read_file(build.log), kShownLines));
 }
 
 Build BuildSite::build(const Revision& revision, const BuildRecipe& recipe) {

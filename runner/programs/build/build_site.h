@@ -49,6 +49,9 @@ struct Build {
 };
 
 // The recipe does not work on this revision: the experiment is invalid, the machine is fine.
+// The last lines of what the commands of a finished build printed.
+std::string log_end(const Build& build);
+
 struct BuildFailed : Error {
     BuildFailed(const std::string& what, std::string end, std::string path)
         : Error(what), log_end(std::move(end)), log(std::move(path)) {}

@@ -51,6 +51,7 @@ void CommandArms::build_arm(const std::string& name) {
     const Build build = site_->build(revision, recipe);
     arm.facts["build_seconds"] = fmt::format("{:.1f}", build.seconds);
     for (const auto& [tool, version] : build.tools) arm.facts["tool " + tool] = version;
+    if (!recipe.commands.empty()) arm.log = log_end(build);
     builds_.emplace(name, build);
 }
 

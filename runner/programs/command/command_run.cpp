@@ -33,10 +33,10 @@ void confine(MeasuredCommand& command, const CommandLine& line) {
 
 std::string program_path(const std::string& name, const std::string& directory) {
     if (name.find('/') != std::string::npos) {
-        const std::string path = name.front() == '/' ? name : directory + "/" + name;
-        if (executable(path)) return path;
-        throw Error(fmt::format("there is no program {}",
-                                std::filesystem::path(path).lexically_normal().string()));
+        const std::filesystem::path path = name.front() == '/' ? name : directory + "/" + name;
+        const std::string plain = path.lexically_normal().string();
+        if (executable(plain)) return plain;
+        throw Error(fmt::format("there is no program {}", plain));
     }
     if (name.find('=') != std::string::npos) {
         throw Error(fmt::format(
