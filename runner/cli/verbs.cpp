@@ -22,7 +22,7 @@ const std::vector<Option> kQuestion{
      true},
     {"adapter", "NAME", "reads the command's output (default: process, which measures its time)"},
     {"pattern", "REGEX", "for --adapter regex: with a group (?<value>...)"},
-    {"select", "LABEL", "which row of the output, e.g. BM_parse/1024"},
+    {"select", "LABEL", "which row of the output, e.g. BM_parse/1024, or label=value;label=value"},
     {"metric", "NAME", "which number decides (default: wall time, or the adapter's usual one)"},
     {"direction", "WORD", "lower or higher is better, for a metric that does not say so"},
     {"stat", "WORD", "median, mean, min or max of a run's repetitions"},

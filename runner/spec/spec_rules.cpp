@@ -195,8 +195,7 @@ SpecRule gate() {
          "gives the unit, other named groups are labels."},
         {"select", kOptional, text(1, 200),
          "outside only: which row counts when the output has several of the metric: a label's "
-         "value, "
-         "e.g. BM_parse/1024, or label=value."},
+         "value, e.g. BM_parse/1024, or label=value, or several: label=value;label=value."},
         {"stat", kOptional, words({"median", "mean", "min", "max"}),
          "outside only: what counts of the repetitions that one run reports; absent: median."},
         {"direction", kOptional, words({"lower", "higher"}),

@@ -20,15 +20,15 @@ namespace fs = std::filesystem;
 // usage: TOOL GOLDEN [arguments that the adapter adds]. Writes the golden where the arguments or
 // the environment ask for it, else to stdout.
 const char kTool[] = R"(#!/bin/sh
-golden=$1 out= before=
+golden= out= before=
 for word in "$@"; do
     case $word in
+    [ab]/*) golden=$word ;;
     --benchmark_out=*) out=${word#*=} ;;
     --benchmark-json=*) out=${word#*=} ;;
     esac
     case $before in --export-json) out=$word ;; esac
     if [ "$before" = -o ] && [ "$word" != jsonl ]; then out=$word; fi
-    if [ "$before" = -- ]; then golden=$word; fi
     before=$word
 done
 if [ -d "$golden" ]; then
@@ -54,12 +54,14 @@ const Question kQuestions[] = {
      "\"real_time\": ", ","},
     {"hyperfine", "hyperfine.json", "wall_seconds", "0.01", "\"times\": [", "]", "hyperfine"},
     {"lines", "lines.txt", "parse_ns", "small.json", "\"parse_ns\", \"value\": ", ","},
-    {"llama-bench", "llama-bench.jsonl", "decode_tps", "0", "\"samples_ts\": [", "]"},
+    {"llama-bench", "llama-bench.jsonl", "decode_tps", "n_gen=16;n_depth=256", "\"samples_ts\": [",
+     "]"},
     {"perf", "perf.txt", "task_clock_seconds", "", "2026\n\n", ",", "perf"},
     {"pytest-benchmark", "pytest-benchmark.json", "time_seconds", "test_small", "\"data\": [", "]"},
     {"regex", "regex.txt", "throughput", "lz4", "throughput: ", "M"},
-    {"steady-engine", "steady-engine-model.json", "token_ns", "", "\"token_ns\":[", "]"},
-    {"steady-kernels", "steady-kernels-bench.json", "op_ns", "", "\"latency_ns_median\": ", ","},
+    {"steady-engine", "steady-engine-block.json", "block_ns", "", "\"token_ns\":[", "]"},
+    {"steady-kernels", "steady-kernels-bench.json", "op_ns", "variant=reference; shape=n=512",
+     "\"latency_ns_median\": ", ","},
 };
 
 bool of_a_number(char c) {
@@ -157,12 +159,11 @@ protected:
             {"worth", "5%"}, {"adapter", asked.adapter}, {"metric", asked.metric}};
         if (*asked.select != '\0') gate["select"] = asked.select;
         const std::string name = asked.adapter;
-        if (name == "regex")
+        if (name == "regex") {
+            gate["direction"] = "higher";
             gate["pattern"] =
                 "throughput: (?<value>[0-9.]+) (?<unit>[A-Za-z/]+) with (?<codec>[a-z0-9]+)";
-        if (name == "llama-bench") gate["select"] = {{"n_gen", "16"}, {"n_depth", "256"}};
-        if (name == "steady-kernels")
-            gate["select"] = {{"variant", "reference"}, {"shape", "n=512"}};
+        }
         const nlohmann::json same = {
             {"id", "ends"}, {"level", "correctness"}, {"role", "guard"}, {"need", {{"exit", 0}}}};
         return cli.run(
@@ -170,7 +171,8 @@ protected:
              cli.experiment(
                  "adapter-" + name + "-" + a + b,
                  {{"owner", "tests"},
-                  {"hypothesis", {{"claim", "half"}, {"because", "planted"}}},
+                  {"hypothesis",
+                   {{"claim", "B takes half of A"}, {"because", "the numbers are planted"}}},
                   {"subject", {{"program", "outside"}, {"name", name}}},
                   {"arms", {{"A", run(a)}, {"B", run(b)}}},
                   {"expect_diff", {"run"}},

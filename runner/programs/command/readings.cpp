@@ -2,6 +2,7 @@
 #include "runner/programs/command/readings.h"
 
 #include <algorithm>
+#include <sstream>
 
 #include "kernels/base/error.h"
 #include "runner/programs/command/scratch_folder.h"
@@ -9,14 +10,25 @@
 namespace steady {
 namespace {
 
-// "BM_parse/1024": any label's value; "name=BM_parse/1024": that label's.
+// "BM_parse/1024": any label's value; "name=BM_parse/1024": that label's; "file=a;mode=fast": both.
+// A semicolon separates only where a label follows, so that values may hold one.
 RowSelection selection_of(const Gate& gate, const std::string& metric) {
     RowSelection selection{.metric = metric};
-    const std::size_t equals = gate.select.find('=');
-    if (equals == std::string::npos) {
+    if (gate.select.find('=') == std::string::npos) {
         selection.any = gate.select;
-    } else {
-        selection.labels[gate.select.substr(0, equals)] = gate.select.substr(equals + 1);
+        return selection;
+    }
+    std::string label;
+    std::istringstream pieces(gate.select);
+    for (std::string piece; std::getline(pieces, piece, ';');) {
+        const std::size_t equals = piece.find('=');
+        if (equals == std::string::npos) {
+            selection.labels[label] += ";" + piece;
+            continue;
+        }
+        const std::size_t begin = piece.find_first_not_of(' ');
+        label = piece.substr(begin, equals - begin);
+        selection.labels[label] = piece.substr(equals + 1);
     }
     return selection;
 }
