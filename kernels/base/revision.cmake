@@ -1,8 +1,8 @@
-# Writes OUT with VERSION, BUILD and the revision of SOURCE: git's word for it, else VERSION. Never fails a build, and
-# leaves the file alone when nothing changed.
-set(revision "")
+# Writes OUT with VERSION, BUILD and the revision of SOURCE: REVISION, else git's word for it, else VERSION. Never fails a
+# build, and leaves the file alone when nothing changed.
+set(revision "${REVISION}")
 find_package(Git QUIET)
-if(GIT_FOUND AND EXISTS ${SOURCE}/.git)
+if(revision STREQUAL "" AND GIT_FOUND AND EXISTS ${SOURCE}/.git)
     execute_process(COMMAND ${GIT_EXECUTABLE} -C ${SOURCE} describe --always --dirty --abbrev=10
         OUTPUT_VARIABLE revision OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 endif()
