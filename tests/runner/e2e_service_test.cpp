@@ -148,7 +148,7 @@ TEST_F(Service, ARestoredBackupDecidesTheSame) {
         EXPECT_EQ(run({"show", id, "--db", there}), run({"show", id, "--db", here})) << id;
     }
     EXPECT_EQ(run({"audit-log", "--db", there}), run({"audit-log", "--db", here}));
-    EXPECT_EQ(run({"db", "migrate", "--db", there}).at("applied"), nlohmann::json::array());
+    EXPECT_EQ(run({"db", "migrate", "--db", there}).at("applied"), 0);
     run({"requeue", "waits", "--db", there});
     EXPECT_EQ(run({"queue", "--db", there}).at("jobs").size(), 1U) << "work goes on there";
     EXPECT_EQ(run({"show", "waits", "--db", here}).at("state"), "cancelled");
