@@ -213,8 +213,10 @@ TEST(Judge, ALaterAttemptMultipliesEvidenceAndHasNoFinalLook) {
 TEST(Judge, ALaterAttemptHasNoLastLookAtTheCap) {
     Spec spec = plain_spec();
     spec.schedule.pairs_max = 12;
+    spec.schedule.warmup_tokens = 2;
+    spec.schedule.tokens = 16;
     int n_last = 0;
-    for (std::uint64_t seed = 1; seed <= 120; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 200 && n_last < 3; ++seed) {
         const World world{.effect = {{"model", 0.006}},
                           .pair_sd = 0.003 + 0.001 * static_cast<double>(seed % 4),
                           .noise_seed = seed};

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 
 #include "runner/statistics/stopping_rule.h"
 #include "tests/runner/analysis_world.h"
@@ -11,7 +12,11 @@
 namespace steady {
 namespace {
 
-constexpr int kExperiments = 2000;
+// STEADY_RESUMED_EXPERIMENTS=2000 for the long version.
+int from_environment() {
+    const char* set = std::getenv("STEADY_RESUMED_EXPERIMENTS");
+    return set == nullptr ? 300 : std::atoi(set);
+}
 
 // The runner's loop, where a pair in three is measured and never stored.
 Analysis run_under_kills(Bench& bench, std::mt19937_64& random, int& n_kills) {
@@ -33,12 +38,13 @@ Analysis run_under_kills(Bench& bench, std::mt19937_64& random, int& n_kills) {
 }
 
 TEST(AnalysisResumed, FalseAcceptsStayRareUnderKills) {
+    const int n_experiments = from_environment();
     Spec spec = plain_spec();
     spec.schedule.warmup_tokens = 2;
     spec.schedule.tokens = 16;
     int n_accept = 0, n_kills = 0, n_decided = 0;
     std::mt19937_64 random(16);
-    for (int i = 0; i < kExperiments; ++i) {
+    for (int i = 0; i < n_experiments; ++i) {
         World world;
         world.noise_seed = 1000 + static_cast<std::uint64_t>(i);
         Bench bench(spec, world);
@@ -48,12 +54,12 @@ TEST(AnalysisResumed, FalseAcceptsStayRareUnderKills) {
     }
     const double alpha = RuleParams{}.alpha;
     const double most =
-        kExperiments * alpha + 2.576 * std::sqrt(kExperiments * alpha * (1 - alpha));
+        n_experiments * alpha + 2.576 * std::sqrt(n_experiments * alpha * (1 - alpha));
     fmt::print("{} A/A experiments, {} kills: {} accepted (at most {:.0f}), {} decided\n",
-               kExperiments, n_kills, n_accept, most, n_decided);
+               n_experiments, n_kills, n_accept, most, n_decided);
     EXPECT_LE(n_accept, most);
-    EXPECT_GT(n_kills, kExperiments);
-    EXPECT_GT(n_decided, kExperiments / 2) << "else nothing was tested";
+    EXPECT_GT(n_kills, n_experiments);
+    EXPECT_GT(n_decided, n_experiments / 2) << "else nothing was tested";
 }
 
 }  // namespace
