@@ -164,6 +164,8 @@ Request to_request(const Parser& parser, const Connection& connection) {
     request.body = message.body();
     request.peer = connection.address;
     request.loopback = connection.loopback;
+    // nginx asks by HTTP/1.0 and names no client unless it is told to; browsers and curl do not.
+    request.forwarded = message.version() < 11;
     return request;
 }
 

@@ -278,7 +278,10 @@ struct GgufParser {
 };
 
 GgufFile GgufFile::open(const std::string& path) {
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    int descriptor = -1;
+    do {
+        descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    } while (descriptor < 0 && errno == EINTR);  // on a network's file system
     if (descriptor < 0) {
         throw GgufError(path, 0, "opening", std::strerror(errno),
                         "the path of a GGUF file that can be read");

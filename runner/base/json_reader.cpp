@@ -123,7 +123,7 @@ private:
                                           pointer.empty() ? "the document" : escape_line(pointer),
                                           value.line, value.column);
         }
-        ~Inside() { reader_.inside_ = before_; }
+        ~Inside() { reader_.inside_.swap(before_); }  // needs no memory
         Inside(const Inside&) = delete;
         Inside& operator=(const Inside&) = delete;
 

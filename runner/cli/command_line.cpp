@@ -113,6 +113,22 @@ long long Arguments::number(const std::string& name, long long otherwise, long l
     return value;
 }
 
+double Arguments::decimal(const std::string& name, double otherwise, double low,
+                          double high) const {
+    const auto it = options.find(name);
+    if (it == options.end()) return otherwise;
+    double value = 0;
+    const char* end = it->second.data() + it->second.size();
+    const auto [stop, error] = std::from_chars(it->second.data(), end, value);
+    if (error != std::errc() || stop != end || !(value >= low) || !(value <= high)) {
+        const auto origin = origins.find(name);
+        throw Error(fmt::format("--{}{}: found \"{}\", allowed a number from {} to {}", name,
+                                origin == origins.end() ? "" : " (" + origin->second + ")",
+                                it->second, low, high));
+    }
+    return value;
+}
+
 std::span<const Option> common_options() { return kCommon; }
 
 std::optional<std::string> nearest(std::string_view word,

@@ -33,6 +33,8 @@ struct Arguments {
     // range.
     long long number(const std::string& name, long long otherwise, long long low,
                      long long high) const;
+    // A number that may have a fraction.
+    double decimal(const std::string& name, double otherwise, double low, double high) const;
 };
 
 // A verb's result on stdout: the document with --json, else the text. Returns 0.

@@ -289,8 +289,7 @@ int verb_worker(const Arguments& arguments) {
     const auto weights = std::make_shared<PreparedWeights>();
     options.idle = [&] { weights->drop(); };
     options.once = arguments.has("once");
-    options.times.most_s =
-        3600.0 * static_cast<double>(arguments.number("max-hours", 24, 0, 24 * 365));
+    options.times.most_s = 3600 * arguments.decimal("max-hours", 24, 0, 24 * 365);
     Worker worker(options);
     const RunJob run = [&](Job& job) {
         const std::string why = why_not_runnable(job.record.spec, RunPlace::queue);

@@ -19,6 +19,7 @@ struct FaultOptions {
     int hosts = 2, workers_per_host = 2;
     int pairs = 20;                  // measured pairs of each job
     bool synchronous_commit = true;  // off must lose samples: it guards the harness itself
+    double lease_s = 2;              // longer where the network is slow
     double most_s = 600;             // gives up on unfinished jobs after this
     std::function<void(const std::string&)> progress;
 };

@@ -20,7 +20,10 @@ struct Place {  // one directory per drill
 };
 
 constexpr int kValuesPerArm = 5;
-constexpr LeaseTimes kTimes{.lease_s = 2, .renew_s = 0.3, .fence_s = 1.3};
+constexpr LeaseTimes times_of(double lease_s) {
+    return {.lease_s = lease_s, .renew_s = 0.15 * lease_s, .fence_s = 0.65 * lease_s};
+}
+constexpr LeaseTimes kTimes = times_of(2);
 
 // The pair with the only values that are right for it.
 Pair filled(Pair pair, std::int64_t job);

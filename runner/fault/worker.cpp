@@ -81,7 +81,7 @@ JobResult measure_all(const Place& place, int host, Job& job) {
 WorkerOptions worker_options(const Place& place, int host, const FaultOptions& options) {
     WorkerOptions worker;
     worker.url = place.url;
-    worker.times = kTimes;
+    worker.times = times_of(options.lease_s);
     worker.poll_s = 0.05;
     worker.host = fmt::format("drillhost{:03}", host);
     worker.host_lock_path = fmt::format("{}/lock-{}", place.folder, host);

@@ -100,17 +100,30 @@ Spool::Spool(const std::string& directory, const Lease& lease)
                .dump());
 }
 
+// False, with errno set, when not all of it was written. A line that follows a torn one begins with
+// a line break, or both would be unreadable.
+bool Spool::write_line(const std::string& line) {
+    const std::string text = (torn_ ? "\n" : "") + line + "\n";
+    errno = 0;
+    const ssize_t n = ::write(fd_.get(), text.data(), text.size());
+    if (n == static_cast<ssize_t>(text.size())) {
+        torn_ = false;
+        return true;
+    }
+    torn_ = torn_ || n > 0;
+    if (n >= 0) errno = ENOSPC;  // what a short write to a file means
+    return false;
+}
+
 void Spool::append(const std::string& line) {
-    const std::string text = line + "\n";
-    bytes_ += text.size();
+    bytes_ += line.size() + 1;
     if (bytes_ > kMostSpoolBytes) {
         throw Error{
             fmt::format("{} would hold more than {} MB of samples: measure fewer pairs or "
                         "fewer tokens a pair",
                         path_, kMostSpoolBytes >> 20U)};
     }
-    if (::write(fd_.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
-        ::fdatasync(fd_.get()) != 0) {
+    if (!write_line(line) || ::fdatasync(fd_.get()) != 0) {
         throw HostTrouble{
             fmt::format("cannot write {}: {}; is the disk full?", path_, std::strerror(errno))};
     }
@@ -125,8 +138,7 @@ int Spool::add(const Pair& pair, const std::string& next_coins) {
 
 // Without fsync: a lost mark only means that a stored pair is sent once more.
 void Spool::mark_stored(int number) {
-    const std::string text = json{{"stored", number}}.dump() + "\n";
-    [[maybe_unused]] const auto n = ::write(fd_.get(), text.data(), text.size());
+    write_line(json{{"stored", number}}.dump());
 }
 
 void Spool::remove() { ::unlink(path_.c_str()); }

@@ -35,10 +35,12 @@ public:
     const std::string& path() const { return path_; }
 
 private:
+    bool write_line(const std::string& line);
     void append(const std::string& line);
     std::string directory_, path_;
     Fd fd_;
     int n_ = 0;
+    bool torn_ = false;  // the last line has no end
     std::uint64_t bytes_ = 0;
 };
 

@@ -147,6 +147,8 @@ inline constexpr const char* kSearch =
 
 // Every run of the questions $1, the oldest first, at most $2 of each: those in this database, and
 // the shipped records that are not.
+// = any (array(…)), not in (…): the array is computed once and looked up by index; the join would
+// read every experiment there is.
 inline constexpr const char* kRuns =
     "select * from (select r.*, row_number() over (partition by question order by at desc, run_id) "
     "as age from (select encode(e.question_sha, 'hex') as question, e.name, e.run_id, "
@@ -166,13 +168,13 @@ inline constexpr const char* kRuns =
     "left join steady.shipped s on s.run_id = e.run_id "
     "left join lateral (select fingerprint from steady.attempt t where t.job_id = j.job_id "
     "and t.fingerprint is not null order by t.epoch desc limit 1) a on true "
-    "where e.question_sha in (select decode(q, 'hex') from unnest($1::text[]) q) "
+    "where e.question_sha = any (array(select decode(q, 'hex') from unnest($1::text[]) q)) "
     "union all select encode(s.question_sha, 'hex'), null, s.run_id, s.name, s.file, "
     "encode(s.spec_sha, 'hex'), s.record_sha, s.state, nullif(s.outcome, ''), "
     "nullif(s.reason, ''), s.metric, s.effect, s.low, s.high, s.pairs, s.host, s.fingerprint, "
     "s.device, s.submitted, nullif(s.decided, ''), "
     "coalesce(nullif(s.decided, ''), s.submitted)::timestamptz from steady.shipped s "
-    "where s.question_sha in (select decode(q, 'hex') from unnest($1::text[]) q) "
+    "where s.question_sha = any (array(select decode(q, 'hex') from unnest($1::text[]) q)) "
     "and not exists (select from steady.experiment e where e.run_id = s.run_id)) r) newest "
     "where age <= $2 order by question, at, run_id";
 

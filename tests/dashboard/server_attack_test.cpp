@@ -68,6 +68,14 @@ TEST_F(Attack, FramingThatCanBeReadTwiceIsRefused) {
     EXPECT_EQ(status(head + "Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}"), 415);
 }
 
+// A proxy as it comes, without a header that names its client: nobody behind it is local.
+TEST_F(Attack, AProxyThatSaysNothingOpensNoReads) {
+    EXPECT_EQ(status("GET /index.json HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"),
+              200);
+    EXPECT_EQ(status("GET /index.json HTTP/1.0\r\nHost: localhost\r\n\r\n"), 401);
+    EXPECT_EQ(status("GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n"), 200);
+}
+
 TEST_F(Attack, SizesAreCapped) {
     EXPECT_EQ(status(get_request("/" + std::string(9000, 'a'))), 414);
     EXPECT_EQ(status(get_request("/" + std::string(30000, 'a'))), 414);

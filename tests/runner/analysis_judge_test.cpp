@@ -209,6 +209,27 @@ TEST(Judge, ALaterAttemptMultipliesEvidenceAndHasNoFinalLook) {
     EXPECT_GT(later.run().pairs, fresh.run().pairs);
 }
 
+// Same samples: what the last look of a first attempt accepts, a later attempt leaves open.
+TEST(Judge, ALaterAttemptHasNoLastLookAtTheCap) {
+    Spec spec = plain_spec();
+    spec.schedule.pairs_max = 12;
+    spec.schedule.warmup_tokens = 2;
+    spec.schedule.tokens = 16;
+    int n_last = 0;
+    for (std::uint64_t seed = 1; seed <= 200 && n_last < 3; ++seed) {
+        const World world{.effect = {{"model", 0.006}},
+                          .pair_sd = 0.003 + 0.001 * static_cast<double>(seed % 4),
+                          .noise_seed = seed};
+        Bench fresh(spec, world), later(spec, world);
+        later.input.prior.attempts = {"before"};
+        const Analysis first = fresh.finish();
+        if (first.verdict != Verdict::accept || first.pairs < 12) continue;
+        const Analysis second = later.finish();
+        n_last += second.verdict == Verdict::inconclusive ? 1 : 0;
+    }
+    EXPECT_GT(n_last, 2) << "no last look decided, or a later attempt had one";
+}
+
 TEST(Judge, TheSameSamplesGiveTheSameAnalysis) {
     Bench bench(with_levels(), {.effect = {{"micro", 0.2}, {"block", 0.02}, {"model", 0.02}}});
     const Analysis live = bench.run();

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "runner/platform/process.h"
+#include "runner/storage/cluster_server.h"
 #include "tests/support/steady_cli.h"
 
 namespace steady {
@@ -117,6 +119,47 @@ TEST_F(Service, ASharedSchemaChangesByHandAfterADump) {
     std::string magic(5, ' ');
     file.read(magic.data(), 5);
     EXPECT_EQ(magic, "PGDMP");
+}
+
+// The drill of a lost database: dump, restore into an empty one, judge every verdict again there.
+TEST_F(Service, ARestoredBackupDecidesTheSame) {
+    std::vector<std::string> ids = {"waits"};
+    for (const char* record : {"quickstart-16106d8c", "champion-avx2-dense-rows16-4d90a19d"}) {
+        run({"import",
+             fmt::format("{}/experiments/records/{}.steady.json", STEADY_SOURCE_DIR, record)});
+        ids.emplace_back(record);
+    }
+    run({"cancel", run({"submit", cli.experiment("waits", small_experiment())}).at("id")});
+    const std::string dump = run({"db", "dump", (cli.root() / "backups").string()}).at("file");
+    sql("create database restored");
+    const std::string here = run({"db", "url"}).at("url");
+    std::string there = here;
+    there.replace(there.find("///") + 3, there.find('?') - there.find("///") - 3, "restored");
+    ChildOptions restore;
+    restore.argv = {cluster::find_layout(cli.state().string()).bin + "/pg_restore",
+                    "--exit-on-error", "-d", there, dump};
+    const ChildEnd end = run_child(restore, 60);
+    ASSERT_TRUE(end.ok()) << end.describe();
+
+    const nlohmann::json judged = run({"decide", "--all", "--db", there});
+    EXPECT_EQ(judged.at("judged"), 2);
+    EXPECT_TRUE(judged.at("differences").empty()) << judged;
+    for (const std::string& id : ids) {
+        EXPECT_EQ(run({"show", id, "--db", there}), run({"show", id, "--db", here})) << id;
+    }
+    EXPECT_EQ(run({"audit-log", "--db", there}), run({"audit-log", "--db", here}));
+    EXPECT_EQ(run({"db", "migrate", "--db", there}).at("applied"), 0);
+    run({"requeue", "waits", "--db", there});
+    EXPECT_EQ(run({"queue", "--db", there}).at("jobs").size(), 1U) << "work goes on there";
+    EXPECT_EQ(run({"show", "waits", "--db", here}).at("state"), "cancelled");
+
+    // What the drill must be able to see: a sample that is not what it was.
+    const CliResult spoiled = cli.run({"db", "psql", "--db", there, "--", "-c",
+                                       "alter table steady.sample disable trigger all; update "
+                                       "steady.sample set vals = array(select v * 1.5 from "
+                                       "unnest(vals) v) where arm = 'B'"});
+    EXPECT_EQ(spoiled.code, 0) << spoiled.err;
+    EXPECT_GT(run({"decide", "--all", "--db", there}, 1).at("differences").size(), 0U);
 }
 
 }  // namespace

@@ -126,6 +126,27 @@ TEST_F(OutsideWorker, TakesAnyCommandOnlyWhenStartedForIt) {
     EXPECT_EQ(cli.run({"show", id, "--json"}).json().at("verdict"), "accept") << worked.err;
 }
 
+// Ten pairs of it take six seconds at least, so the cap ends the job before its verdict.
+TEST_F(OutsideWorker, AJobThatTakesTooLongIsEndedWithItsProgram) {
+    const Words asleep = {"/bin/sleep", "0.3017"};
+    const std::string id = submit("endless", question(slow, fast, asleep), {"--commands"});
+    const CliResult worked = cli.work(id, {"--commands", "--max-hours", "0.0006"});
+    EXPECT_THAT(worked.err, HasSubstr("ran longer than the 0.0006 hours"));
+    EXPECT_EQ(worked.code, 0) << "the worker goes on: " << worked.err;
+    const Json shown = cli.run({"show", id, "--json"}).json();
+    EXPECT_EQ(shown.at("state"), "failed") << shown;
+    EXPECT_THAT(shown.dump(), HasSubstr("steady requeue"));
+    for (const auto& entry : fs::directory_iterator("/proc")) {
+        EXPECT_THAT(read_line_or_empty((entry.path() / "cmdline").string()),
+                    ::testing::Not(HasSubstr("0.3017")));
+    }
+    EXPECT_EQ(cli.run({"requeue", id}).code, 0);
+    EXPECT_EQ(queued(), 1U);
+    for (const char* wrong : {"-1", "x", "nan", "1e9"}) {
+        EXPECT_EQ(cli.run({"worker", "--once", "--max-hours", wrong}).code, 2) << wrong;
+    }
+}
+
 TEST_F(OutsideWorker, TheRightTagsCannotBeClaimedByHand) {
     const std::string file = cli.experiment("tagged", question(slow, fast, {"./burn", "5"}));
     for (const char* tag : {"commands", "program:parser", "caller"}) {

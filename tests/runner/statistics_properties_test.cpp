@@ -79,6 +79,56 @@ TEST(Verdict, GuardsLatchWhicheverComesFirst) {
     EXPECT_EQ(decide_guard(Values{}, 0.01, 0.02, 0.05, 0.05).state, GuardState::open);
 }
 
+TEST(Verdict, EqualityIsRefutedOnBothSides) {
+    for (const double far : {0.05, -0.05}) {
+        const EquivalenceOutcome one =
+            decide_equivalent(std::vector<double>(30, far), 0.01, 0.01, 0.05);
+        EXPECT_FALSE(one.shown) << far;
+        EXPECT_GT(far > 0 ? one.log_e_above : one.log_e_below, std::log(20)) << far;
+    }
+    EXPECT_TRUE(decide_equivalent(std::vector<double>(30, 0.0), 0.01, 0.01, 0.05).shown);
+}
+
+// The cap's exact look has an error budget that one attempt at a question may spend.
+TEST(Verdict, ALaterAttemptHasNoLastLook) {
+    RuleParams first;
+    first.n_max = 12;
+    RuleParams later = first;
+    later.final_look = false;
+    std::mt19937_64 random(4);
+    std::normal_distribution<double> noise(0.01, 0.012);
+    int n_last = 0;
+    for (int i = 0; i < 300; ++i) {
+        std::vector<double> d(first.n_max);
+        for (double& one : d) one = noise(random);
+        const RuleOutcome outcome = decide_gain(d, first);
+        if (outcome.why != "final") continue;
+        ++n_last;
+        EXPECT_NE(outcome.decision, Decision::inconclusive);
+        EXPECT_EQ(decide_gain(d, later).decision, Decision::inconclusive) << i;
+    }
+    EXPECT_GT(n_last, 10) << "no last look decided";
+}
+
+// The other half of alpha was for the looks before.
+TEST(Verdict, TheLastLookSpendsHalfOfTheLevel) {
+    RuleParams params;
+    params.n_max = 12;
+    std::mt19937_64 random(5);
+    std::normal_distribution<double> noise(0.008, 0.012);
+    int n_between = 0;
+    for (int i = 0; i < 1000; ++i) {
+        std::vector<double> d(params.n_max);
+        for (double& one : d) one = noise(random);
+        const RuleOutcome outcome = decide_gain(d, params);
+        if (outcome.why == "early_e" || !outcome.final_p_accept) continue;
+        const double p = *outcome.final_p_accept;
+        EXPECT_EQ(outcome.decision == Decision::accept, p <= params.alpha / 2) << p;
+        n_between += p > params.alpha / 2 && p <= params.alpha ? 1 : 0;
+    }
+    EXPECT_GT(n_between, 3) << "nothing lay between half of the level and the level";
+}
+
 // Minimum of the objective over all partitions, by dynamic programming without pruning.
 Partition exhaustive(Values y, double beta, std::size_t minseg) {
     const std::size_t n = y.size();

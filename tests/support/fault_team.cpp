@@ -47,9 +47,11 @@ void Team::start(const std::function<void()>& life) {
 void Team::start(const std::string& url, int host) {
     drill::Place place = place_;
     place.url = url;
-    options_.hosts = std::max(options_.hosts, host + 1);
+    knows_host(host);
     start([&] { drill::live_as_worker(place, host, options_); });
 }
+
+void Team::knows_host(int host) { options_.hosts = std::max(options_.hosts, host + 1); }
 
 void Team::kill_all() {
     for (const pid_t pid : workers_) ::kill(pid, SIGKILL);

@@ -24,6 +24,8 @@ public:
     void start(const std::string& url, int host);
     // Any other life for a worker process.
     void start(const std::function<void()>& life);
+    // A worker of that host is started by the test itself.
+    void knows_host(int host);
     void kill_all();
 
     int unfinished(const std::string& url);  // jobs; back-off after crashes is cut short on the way
