@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "runner/record/record.h"
+#include "runner/storage/alert_store.h"
 #include "runner/storage/dashboard_queries.h"
 #include "runner/storage/page_machines.h"
 #include "runner/storage/search.h"
@@ -41,9 +42,10 @@ struct SeriesDetail {
     std::vector<track::Change> changes;      // latest found first
 };
 
+// Of a change of a series, or of an alert.
 struct Triage {
-    std::string series;
-    std::int64_t change = 0;
+    std::string series;       // empty for an alert
+    std::int64_t change = 0;  // its number, or the alert's
     std::string state, owner, note;
 };
 
@@ -75,6 +77,8 @@ struct Source {
     std::function<std::vector<track::SeriesRow>()> series;
     std::function<std::optional<SeriesDetail>(const std::string& name, int limit)> series_detail;
     std::function<std::string(const Triage&)> triage;  // the state after it; empty: no such change
+    std::function<std::vector<alerts::Alert>(const std::string& state)> alerts;
+    std::function<std::string(const Triage&)> triage_alert;  // likewise
 };
 
 using MakeSource = std::function<std::unique_ptr<Source>()>;

@@ -120,6 +120,15 @@ void add_machines_and_series(Source& source, const std::shared_ptr<Link>& link) 
             return track::triage(t, one.series, one.change, one.state, one.owner, one.note);
         });
     };
+    source.alerts = [link](const std::string& state) {
+        return read(*link, [&](Transaction& t) { return alerts::list(t, state, 200); });
+    };
+    source.triage_alert = [link](const Triage& one) {
+        return read(*link, [&](Transaction& t) {
+            return alerts::triage(t, one.change, one.state, one.owner, one.note,
+                                  link->store.connection().actor());
+        });
+    };
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ const VIEWS = [
   [/^\/hosts$/, () => import('./views/hosts.js')],
   [/^\/s$/, () => import('./views/series_list.js')],
   [/^\/s\/([^/]+)$/, () => import('./views/series.js')],
+  [/^\/alerts$/, () => import('./views/alerts.js')],
   [/^\/aa$/, () => import('./views/audit.js')],
   [/^\/w$/, () => import('./views/workers.js')],
   [/^\/w\/([^/]+)$/, () => import('./views/workers.js')],
@@ -34,6 +35,7 @@ const HOME_OF = {
   '/tried': '/j',
   '/w': '/hosts',
   '/aa': '/hosts',
+  '/alerts': '/s',
 };
 
 const main = document.getElementById('main');

@@ -57,6 +57,8 @@ MakeSource fake_source() {
         source->series_detail = [](const std::string& name, int) {
             return name == "gone" ? std::nullopt : std::optional<SeriesDetail>(SeriesDetail{});
         };
+        source->alerts = [](const std::string&) { return std::vector<alerts::Alert>{}; };
+        source->triage_alert = [](const Triage& one) { return one.state; };
         source->triage = [](const Triage& one) { return one.state; };
         return source;
     };

@@ -39,11 +39,12 @@ export default {
       'div',
       null,
       h('h1', null, 'Trends'),
+      h('p', { class: 'actions' }, h('a', { class: 'button quiet', href: '/alerts' }, 'Alerts')),
       h(
         'p',
         { class: 'dim' },
-        'Each commit’s champions against a frozen reference in the same process: the machine’s own ' +
-          'drift cancels, so a new level is a change of the code.',
+        'Each commit in pairs with one pinned reference: the machine’s own drift cancels, so a new ' +
+          'level is a change of the code.',
       ),
       data.rows.length
         ? table(
@@ -55,7 +56,7 @@ export default {
                   h(
                     'div',
                     { class: 'claim' },
-                    h('a', { href: `/s/${row.name}` }, row.watch.replace(/^watch-/, '')),
+                    h('a', { href: `/s/${row.name}` }, row.watch.replace(/^watch-/, '').split(':').at(-1)),
                   ),
                   h('div', { class: 'dim small' }, `${row.model} on ${row.host}`),
                 ],
@@ -86,7 +87,9 @@ export default {
         : empty(
             'No series yet. ',
             h('code', null, './steady track --backfill 20'),
-            ' builds and measures the last twenty commits.',
+            ' builds and measures the last twenty commits of Steady, ',
+            h('code', null, './steady track --repo NAME --backfill 20'),
+            ' those of another program.',
           ),
     ),
 };

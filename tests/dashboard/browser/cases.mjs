@@ -265,16 +265,16 @@ const cases = {
     const name = rows.find((row) => row.open_changes).name;
     await open(context, `/s/${name}`);
     const card = page.locator('article.change').first();
-    await card.locator('select').selectOption('ignored');
+    await card.locator('select').selectOption('wrong');
     await card.locator('input').nth(1).fill('<b>the machine was moved</b>');
     await card.getByRole('button', { name: 'Save' }).click();
     await card.getByText(/a token with scope submit is needed/).waitFor();
     context.expected.push(/401/);
     await card.locator('input[type=password]').fill('browser-submit');
     await card.getByRole('button', { name: 'Save' }).click();
-    await page.locator('.triage-ignored').first().waitFor();
+    await page.locator('.triage-wrong').first().waitFor();
     await page.reload();
-    await page.locator('.triage-ignored').first().waitFor();
+    await page.locator('.triage-wrong').first().waitFor();
     assert.equal(
       await page.locator('article.change').first().locator('input').nth(1).inputValue(),
       '<b>the machine was moved</b>',
