@@ -12,7 +12,7 @@ const std::vector<Route>& routes() {
         {"metric", "of the deciding gate"},
         {"host", "machine"},
         {"q", "words in id or claim"},
-        {"suite", "1: with the runs of the standing suite"},
+        {"suite", "1: also what Steady asks: standing suite, self-tests, bisections"},
         {"before", "go on from this job number"},
         {"limit", "1 to 200, default 50"}};
     static const std::vector<Route> table{

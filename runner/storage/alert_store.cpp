@@ -40,7 +40,7 @@ constexpr const char* kJoin =
 constexpr const char* kVerdicts =
     "insert into steady.alert (kind, subject) select 'verdict', name from steady.experiment_row "
     "where outcome is not null and decided_at > clock_timestamp() - interval '1 day' "
-    "and spec_id not like 'watch-%' on conflict do nothing";
+    "and steady.kind_of(spec_id) = 'question' on conflict do nothing";
 constexpr const char* kFailures =
     "insert into steady.alert (kind, subject) select 'failure', name from steady.experiment_row "
     "where state = 'failed' and submitted_at > clock_timestamp() - interval '1 day' "
