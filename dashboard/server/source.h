@@ -55,6 +55,7 @@ struct Source {
     std::function<std::optional<Record>(const std::string& id)> outline;  // without its pairs
     // All runs of a question, the oldest first.
     std::function<std::vector<Run>(const std::string& question_sha)> runs;
+    std::function<std::vector<page::Deed>(const std::string& id)> who_did;
     std::function<std::vector<page::QueueRow>()> queue;
     std::function<std::vector<page::HostDetail>()> hosts;
     std::function<std::vector<page::KernelRow>()> kernels;

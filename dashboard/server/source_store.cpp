@@ -146,6 +146,9 @@ MakeSource store_source(const std::string& database_url) {
         source->runs = [link](const std::string& question) {
             return read(*link, [&](Transaction& t) { return page::runs_of(t, question); });
         };
+        source->who_did = [link](const std::string& id) {
+            return read(*link, [&](Transaction& t) { return page::who_did(t, id); });
+        };
         source->queue = [link] {
             return read(*link, [](Transaction& t) { return page::queue(t, 500); });
         };

@@ -37,9 +37,20 @@ constexpr const char* kAttempts =
     "join steady.job j using (job_id) join steady.experiment e using (exp_id) "
     "where a.host_id = $1 order by a.began desc limit $2";
 
+constexpr const char* kWhoDid =
+    "select " STEADY_ISO("at") ", actor, what, detail from steady.who_did($1)";
+
 #undef STEADY_ISO
 
 }  // namespace
+
+std::vector<Deed> who_did(Transaction& transaction, const std::string& experiment) {
+    std::vector<Deed> out;
+    for (const auto& row : transaction.exec_params(kWhoDid, experiment)) {
+        out.push_back({text(row[0]), text(row[1]), text(row[2]), text(row[3])});
+    }
+    return out;
+}
 
 std::vector<AuditRow> audits(Transaction& transaction) {
     std::vector<AuditRow> out;

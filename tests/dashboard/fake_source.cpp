@@ -22,6 +22,7 @@ MakeSource fake_source() {
         };
         source->outline = source->record;
         source->runs = [](const std::string&) { return std::vector<Run>{}; };
+        source->who_did = [](const std::string&) { return std::vector<page::Deed>{}; };
         source->queue = [] { return std::vector<page::QueueRow>{}; };
         source->hosts = [] { return std::vector<page::HostDetail>{}; };
         source->kernels = [] { return std::vector<page::KernelRow>{}; };
