@@ -55,6 +55,7 @@ Response get_entry(const Request&, Context&);
 Response get_series_list(const Request&, Context&);
 Response get_series(const Request&, Context&);
 Response get_alerts(const Request&, Context&);
+Response get_revisions(const Request&, Context&);
 Response get_audits(const Request&, Context&);
 Response get_workers(const Request&, Context&);
 Response get_worker(const Request&, Context&);

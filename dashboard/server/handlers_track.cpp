@@ -20,6 +20,10 @@ json shift_json(const std::optional<double>& log_units) {
     return log_units ? json(std::expm1(*log_units)) : json();
 }
 
+bool differs(const std::string& a, const std::string& b) {
+    return !a.empty() && !b.empty() && a != b;
+}
+
 json series_json(const track::Series& series) {
     return {{"name", series.name},
             {"watch", series.watch},
@@ -231,6 +235,38 @@ Response get_series(const Request& request, Context& context) {
                         {"points", std::move(points)},
                         {"changes", std::move(changes)}},
                        kShareLists_ms);
+}
+
+// Within a series both points were measured against one reference, so their quotient compares them;
+// what differs in machine or method is said and not compared.
+Response get_revisions(const Request& request, Context& context) {
+    const std::string& both = request.params.at("pair");
+    const std::size_t dots = both.find("...");
+    const std::string a = both.substr(0, dots);
+    const std::string b = dots == std::string::npos ? "" : both.substr(dots + 3);
+    for (const std::string& one : {a, b}) {
+        if (one.size() < 7 || one.size() > 40 ||
+            one.find_first_not_of("0123456789abcdef") != std::string::npos) {
+            throw Error("allowed: /revisions/A...B with 7 to 40 hex digits of two commits");
+        }
+    }
+    json rows = json::array();
+    for (const track::RevisionRow& row : context.source->revisions(a, b)) {
+        const double shift = std::log(row.b.ratio / row.a.ratio);
+        const double half = 2 * std::sqrt(2.0) * row.series.noise;
+        const bool unlike =
+            differs(row.a.machine, row.b.machine) || differs(row.a.method, row.b.method);
+        rows.push_back({{"series", series_json(row.series)},
+                        {"a", {{"commit", row.a.commit}, {"ratio", row.a.ratio}}},
+                        {"b", {{"commit", row.b.commit}, {"ratio", row.b.ratio}}},
+                        {"change", unlike ? json() : json(std::expm1(shift))},
+                        {"interval", unlike ? json::array({nullptr, nullptr})
+                                            : json::array({std::expm1(shift - half),
+                                                           std::expm1(shift + half)})},
+                        {"relevant", !unlike && std::fabs(shift) > std::max(half, 0.005)},
+                        {"unlike", unlike}});
+    }
+    return shared_json({{"a", a}, {"b", b}, {"rows", std::move(rows)}}, kShareLists_ms);
 }
 
 Response post_triage(const Request& request, Context& context) {

@@ -77,6 +77,8 @@ struct Source {
     std::function<std::vector<page::WorkerRow>(const std::string& host, int limit)> workers;
     std::function<std::vector<track::SeriesRow>()> series;
     std::function<std::optional<SeriesDetail>(const std::string& name, int limit)> series_detail;
+    std::function<std::vector<track::RevisionRow>(const std::string& a, const std::string& b)>
+        revisions;
     std::function<std::string(const Triage&)> triage;  // the state after it; empty: no such change
     std::function<std::vector<alerts::Alert>(const std::string& state)> alerts;
     std::function<std::string(const Triage&)> triage_alert;  // likewise

@@ -115,6 +115,9 @@ void add_machines_and_series(Source& source, const std::shared_ptr<Link>& link) 
     source.series_detail = [link](const std::string& name, int limit) {
         return read(*link, [&](Transaction& t) { return series_detail(t, name, limit); });
     };
+    source.revisions = [link](const std::string& a, const std::string& b) {
+        return read(*link, [&](Transaction& t) { return track::revision_rows(t, a, b); });
+    };
     source.triage = [link](const Triage& one) {
         return read(*link, [&](Transaction& t) {
             return track::triage(t, one.series, one.change, one.state, one.owner, one.note);

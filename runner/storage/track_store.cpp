@@ -83,6 +83,14 @@ constexpr const char* kList =
     "where c.series_id = s.series_id and not c.gone order by c.change_id desc limit 1) "
     "from steady.series s left join steady.series_point p using (series_id) "
     "group by s.series_id, s.name order by 4 desc, s.name limit 200";
+constexpr const char* kRevisions =
+    "select s.name, a.commit_sha, a.subject, a.ratio, a.low, a.high, b.commit_sha, b.subject, "
+    "b.ratio, b.low, b.high, a.machine, b.machine, a.method, b.method from steady.series s "
+    "join lateral (select * from steady.series_point p where p.series_id = s.series_id "
+    "and p.commit_sha like $1 || '%' and p.failed = '' order by point_id desc limit 1) a on true "
+    "join lateral (select * from steady.series_point p where p.series_id = s.series_id "
+    "and p.commit_sha like $2 || '%' and p.failed = '' order by point_id desc limit 1) b on true "
+    "order by abs(ln(b.ratio / a.ratio)) desc limit 1000";
 constexpr const char* kTriage =
     "select steady.triage(change_id, $3, $4, $5) from steady.series_change "
     "join steady.series using (series_id) where name = $1 and change_id = $2";
@@ -273,6 +281,26 @@ std::vector<SeriesRow> list_series(Transaction& transaction) {
             one.latest_commit = stored.point.commit;
             one.latest_subject = stored.point.subject;
             one.latest_at = stored.measured_at;
+        }
+        out.push_back(std::move(one));
+    }
+    return out;
+}
+
+std::vector<RevisionRow> revision_rows(Transaction& transaction, const std::string& a,
+                                       const std::string& b) {
+    std::vector<RevisionRow> out;
+    for (const auto& row : transaction.exec_params(kRevisions, a, b)) {
+        RevisionRow one{.series = *find_series(transaction, text(row[0])), .a = {}, .b = {}};
+        for (const int side : {0, 1}) {
+            TrackPoint& point = side == 0 ? one.a : one.b;
+            const int at = 1 + 5 * side;
+            point.commit = text(row[at]);
+            point.subject = text(row[at + 1]);
+            point.ratio = row[at + 2].as<double>();
+            point.interval = {number(row[at + 3]), number(row[at + 4])};
+            point.machine = text(row[11 + side]);
+            point.method = text(row[13 + side]);
         }
         out.push_back(std::move(one));
     }

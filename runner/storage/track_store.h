@@ -71,6 +71,15 @@ struct SeriesRow {
 std::vector<SeriesRow> list_series(pqxx::transaction_base& transaction);
 std::optional<Series> find_series(pqxx::transaction_base& transaction, const std::string& name);
 
+// Two commits in every series that measured both, by the latest point of each.
+struct RevisionRow {
+    Series series;
+    TrackPoint a, b;
+};
+// a, b: at least the first seven hex digits of a commit.
+std::vector<RevisionRow> revision_rows(pqxx::transaction_base& transaction, const std::string& a,
+                                       const std::string& b);
+
 // The state afterwards; empty: no such change in this series.
 std::string triage(pqxx::transaction_base& transaction, const std::string& series,
                    std::int64_t change, const std::string& state, const std::string& owner,

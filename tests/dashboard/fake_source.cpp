@@ -60,6 +60,9 @@ MakeSource fake_source() {
         };
         source->alerts = [](const std::string&) { return std::vector<alerts::Alert>{}; };
         source->triage_alert = [](const Triage& one) { return one.state; };
+        source->revisions = [](const std::string&, const std::string&) {
+            return std::vector<track::RevisionRow>{};
+        };
         source->triage = [](const Triage& one) { return one.state; };
         return source;
     };
