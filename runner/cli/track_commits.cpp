@@ -31,7 +31,17 @@ Repository::Repository(const std::string& root, const std::string& branch)
     if (branch_.empty()) branch_ = source_.git({"rev-parse", "--abbrev-ref", "HEAD"});
     if (branch_.front() == '-') throw Error(fmt::format("--branch: \"{}\" is no branch", branch_));
     if (branch.empty()) return;  // a repository without a commit is told where commits are needed
-    source_.git({"rev-parse", "--verify", "--end-of-options", branch_ + "^{commit}"});
+    verified("--branch", branch_);
+}
+
+std::string Repository::verified(const char* option, const std::string& revision) const {
+    try {
+        return source_.git({"rev-parse", "--verify", "--end-of-options", revision + "^{commit}"});
+    } catch (const Error& error) {
+        if (error.exit_code == kExitInterrupted) throw;
+        throw Error(fmt::format("{}: found \"{}\", allowed: a branch, tag or commit of {}", option,
+                                revision, source_.root()));
+    }
 }
 
 std::string Repository::name() const {
@@ -82,8 +92,7 @@ std::vector<Commit> Repository::commits(const std::string& revisions) const {
     if (revisions.find("..") != std::string::npos) {
         return describe(source_.git({"rev-list", "--first-parent", revisions, "--"}));
     }
-    return describe(
-        source_.git({"rev-parse", "--verify", "--end-of-options", revisions + "^{commit}"}));
+    return describe(verified("--commit", revisions));
 }
 
 std::vector<Commit> Repository::latest(int n) const {

@@ -44,6 +44,8 @@ public:
     std::string engine(const Commit& commit, bool quiet);
 
 private:
+    // The commit's hash. Throws Error naming the option.
+    std::string verified(const char* option, const std::string& revision) const;
     std::vector<Commit> describe(const std::string& shas) const;
 
     Source source_;

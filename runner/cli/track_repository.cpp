@@ -199,12 +199,17 @@ struct RepositoryTracking::Work {
 
     // Given, stored with the series, or the oldest commit of this call.
     void pin_reference(const std::vector<std::size_t>& chosen) {
-        const std::string stored = tracker->series().front().reference;
-        if (reference.empty()) reference = stored;
+        bool kept = true;  // by every series
+        for (const track::Series& one : tracker->series()) {
+            if (reference.empty()) reference = one.reference;
+        }
         if (reference.empty() && !chosen.empty()) reference = line[chosen.front()].sha;
         if (reference.empty()) return;
         reference_tree = repository.tree(reference);
-        if (reference == stored) return;
+        for (const track::Series& one : tracker->series()) {
+            kept = kept && one.reference == reference;
+        }
+        if (kept) return;
         std::vector<track::Series> wanted;
         for (const Spec& spec : specs) wanted.push_back(series_of(spec));
         tracker = std::make_unique<Tracker>(arguments, wanted);

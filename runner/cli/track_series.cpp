@@ -114,12 +114,15 @@ Tracker::Tracker(const Arguments& arguments, std::vector<track::Series> wanted)
 }
 
 bool Tracker::is_known(std::size_t series, const std::string& commit) {
-    bool found = false;
-    store_.connection().transact([&](Transaction& transaction) {
-        const auto all = track::measured_commits(transaction, series_[series].id);
-        found = std::find(all.begin(), all.end(), commit) != all.end();
-    });
-    return found;
+    if (known_commits_.empty()) known_commits_.resize(series_.size());
+    auto& known = known_commits_[series];
+    if (!known) {
+        store_.connection().transact([&](Transaction& transaction) {
+            const auto all = track::measured_commits(transaction, series_[series].id);
+            known.emplace(all.begin(), all.end());
+        });
+    }
+    return known->contains(commit);
 }
 
 std::optional<std::string> Tracker::failure_of(std::size_t series, const std::string& commit) {
@@ -135,6 +138,9 @@ void Tracker::keep(std::size_t series, const StoredPoint& point) {
         track::add_point(transaction, series_[series].id, point);
     });
     point.failed.empty() ? ++measured_ : ++failed_;
+    if (point.failed.empty() && !known_commits_.empty() && known_commits_[series]) {
+        known_commits_[series]->insert(point.point.commit);
+    }
     if (arguments_.has("quiet")) return;
     fmt::print(stderr, "{} {}: {}\n", series_[series].name, point.point.commit.substr(0, 12),
                point.failed.empty() ? fmt::format("{:.4f} × reference", point.point.ratio)

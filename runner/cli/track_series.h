@@ -4,6 +4,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,7 @@ private:
     const Arguments& arguments_;
     Store store_;
     std::vector<track::Series> series_;
+    std::vector<std::optional<std::set<std::string>>> known_commits_;  // of a series, once asked
     std::vector<TrackSummary> all_;
     int measured_ = 0, failed_ = 0, known_ = 0;
 };
