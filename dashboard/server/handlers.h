@@ -54,6 +54,8 @@ Response get_entry(const Request&, Context&);
 
 Response get_series_list(const Request&, Context&);
 Response get_series(const Request&, Context&);
+Response get_alerts(const Request&, Context&);
+Response get_revisions(const Request&, Context&);
 Response get_audits(const Request&, Context&);
 Response get_workers(const Request&, Context&);
 Response get_worker(const Request&, Context&);
@@ -62,5 +64,6 @@ Response post_validate(const Request&, Context&);
 Response post_submit(const Request&, Context&);
 Response post_cancel(const Request&, Context&);
 Response post_triage(const Request&, Context&);
+Response post_alert(const Request&, Context&);
 
 }  // namespace steady::web

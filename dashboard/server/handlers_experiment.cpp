@@ -72,6 +72,15 @@ json events_json(const page::Events& events, const std::string& id, int known) {
             {"progress", std::move(progress)}};
 }
 
+json deeds_json(const std::vector<page::Deed>& deeds) {
+    json out = json::array();
+    for (const page::Deed& one : deeds) {
+        out.push_back(
+            {{"at", one.at}, {"actor", one.actor}, {"what", one.what}, {"detail", one.detail}});
+    }
+    return out;
+}
+
 // Effect and interval so far, as the worker stored them after its latest pair.
 json progress_json(const Record& record, Context& context) {
     if (record.analysis || record.state != "running") return json();
@@ -98,6 +107,7 @@ Response get_experiment(const Request& request, Context& context) {
     if (request.format != "md") {
         json document = experiment_json(*record);
         document["progress"] = progress_json(*record, context);
+        document["who_did"] = deeds_json(context.source->who_did(record->id));
         document["runs"] = runs_json(context.source->runs(record->question_sha));
         return shared_json(document, share_ms(*record));
     }

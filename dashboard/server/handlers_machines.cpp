@@ -16,10 +16,15 @@ struct Tally {
     int runs = 0, accepts = 0;
 };
 
+// planted-0: of `selftest --runs` with effect 0.
+bool nothing_planted(const std::string& spec_id) {
+    return spec_id == "a-against-a" || spec_id == "planted-0";
+}
+
 json audit_json(const std::vector<page::AuditRow>& rows) {
     std::map<std::string, Tally> by_host;
     for (const page::AuditRow& row : rows) {
-        if (row.spec_id != "a-against-a") continue;
+        if (!nothing_planted(row.spec_id)) continue;
         by_host[row.host].runs += row.n;
         if (row.verdict == "accept") by_host[row.host].accepts += row.n;
     }
@@ -38,8 +43,9 @@ json audit_json(const std::vector<page::AuditRow>& rows) {
 json planted_json(const std::vector<page::AuditRow>& rows) {
     json out = json::array();
     for (const page::AuditRow& row : rows) {
-        if (row.spec_id == "a-against-a") continue;
-        const bool planted_gain = row.spec_id.starts_with("gain-");
+        if (nothing_planted(row.spec_id)) continue;
+        const bool planted_gain =
+            row.spec_id.starts_with("gain-") || row.spec_id.starts_with("planted-");
         const bool wrong = planted_gain ? row.verdict == "reject" : row.verdict == "accept";
         out.push_back({{"host", row.host},
                        {"planted", row.spec_id},

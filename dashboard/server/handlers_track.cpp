@@ -16,10 +16,27 @@ using nlohmann::json;
 
 json optional_json(const std::optional<double>& value) { return value ? json(*value) : json(); }
 
+json shift_json(const std::optional<double>& log_units) {
+    return log_units ? json(std::expm1(*log_units)) : json();
+}
+
+bool differs(const std::string& a, const std::string& b) {
+    return !a.empty() && !b.empty() && a != b;
+}
+
 json series_json(const track::Series& series) {
-    return {{"name", series.name},   {"watch", series.watch}, {"metric", series.metric},
-            {"model", series.model}, {"claim", series.claim}, {"host", series.host},
-            {"forge", series.forge}, {"noise", series.noise}};
+    return {{"name", series.name},
+            {"watch", series.watch},
+            {"metric", series.metric},
+            {"model", series.model},
+            {"claim", series.claim},
+            {"host", series.host},
+            {"forge", series.forge},
+            {"noise", series.noise},
+            {"repository", series.repository},
+            {"branch", series.branch},
+            {"reference", series.reference},
+            {"unit", series.unit}};
 }
 
 json point_json(const track::StoredPoint& stored) {
@@ -47,6 +64,11 @@ json change_json(const track::Change& one, const std::string& forge) {
             {"shift", std::expm1(one.change.shift)},
             {"p", one.change.p},
             {"cause", one.change.cause},
+            {"interval", json::array({shift_json(one.change.interval.low),
+                                      shift_json(one.change.interval.high)})},
+            {"cross_checked", one.change.cross_checked},
+            {"confirmation", name(one.change.confirmation)},
+            {"confirmed_by", one.change.confirmed_by},
             {"compare", compare_url(forge, one.change.before, one.change.commit)},
             {"found_at", one.found_at},
             {"gone", one.gone},
@@ -105,7 +127,7 @@ TrackSummary summary_of(const SeriesDetail& detail) {
             break;
         }
         out.judged.changes.push_back(change);
-        if (one.state == "new" || one.state == "confirmed") out.found.push_back(change);
+        if (one.state == "new" || one.state == "acknowledged") out.found.push_back(change);
     }
     return out;
 }
@@ -144,6 +166,26 @@ std::string text_member(const json& body, const char* key, std::size_t longest) 
     return found->get<std::string>();
 }
 
+// "confirmed" and "ignored" are the words of earlier versions.
+std::string state_of(const json& body) {
+    std::string state = text_member(body, "state", 16);
+    if (state == "confirmed") state = "acknowledged";
+    if (state == "ignored") state = "wrong";
+    if (state != "new" && state != "acknowledged" && state != "fixed" && state != "wrong") {
+        throw Error("/state: allowed: new, acknowledged, fixed, wrong");
+    }
+    return state;
+}
+
+std::int64_t number_of(const std::string& id, const char* what) {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), value);
+    if (error != std::errc{} || end != id.data() + id.size()) {
+        throw Error(std::string(what) + " is named by its number");
+    }
+    return value;
+}
+
 Triage triage_of(const Request& request) {
     const json body = json::parse(request.body, nullptr, false);
     if (!body.is_object()) {
@@ -155,17 +197,7 @@ Triage triage_of(const Request& request) {
         }
     }
     Triage out;
-    out.series = request.params.at("name");
-    const std::string& id = request.params.at("change");
-    const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), out.change);
-    if (error != std::errc{} || end != id.data() + id.size()) {
-        throw Error("a change is named by its number");
-    }
-    out.state = text_member(body, "state", 16);
-    if (out.state != "new" && out.state != "confirmed" && out.state != "ignored" &&
-        out.state != "fixed") {
-        throw Error("/state: allowed: new, confirmed, ignored, fixed");
-    }
+    out.state = state_of(body);
     out.owner = text_member(body, "owner", 64);
     out.note = text_member(body, "note", 2000);
     for (const std::string* text : {&out.owner, &out.note}) {
@@ -205,12 +237,64 @@ Response get_series(const Request& request, Context& context) {
                        kShareLists_ms);
 }
 
+// Within a series both points were measured against one reference, so their quotient compares them;
+// what differs in machine or method is said and not compared.
+Response get_revisions(const Request& request, Context& context) {
+    const std::string& both = request.params.at("pair");
+    const std::size_t dots = both.find("...");
+    const std::string a = both.substr(0, dots);
+    const std::string b = dots == std::string::npos ? "" : both.substr(dots + 3);
+    for (const std::string& one : {a, b}) {
+        if (one.size() < 7 || one.size() > 40 ||
+            one.find_first_not_of("0123456789abcdef") != std::string::npos) {
+            throw Error("allowed: /revisions/A...B with 7 to 40 hex digits of two commits");
+        }
+    }
+    json rows = json::array();
+    for (const track::RevisionRow& row : context.source->revisions(a, b)) {
+        const double shift = std::log(row.b.ratio / row.a.ratio);
+        const double half = 2 * std::sqrt(2.0) * row.series.noise;
+        const bool unlike =
+            differs(row.a.machine, row.b.machine) || differs(row.a.method, row.b.method);
+        rows.push_back({{"series", series_json(row.series)},
+                        {"a", {{"commit", row.a.commit}, {"ratio", row.a.ratio}}},
+                        {"b", {{"commit", row.b.commit}, {"ratio", row.b.ratio}}},
+                        {"change", unlike ? json() : json(std::expm1(shift))},
+                        {"interval", unlike ? json::array({nullptr, nullptr})
+                                            : json::array({std::expm1(shift - half),
+                                                           std::expm1(shift + half)})},
+                        {"relevant", !unlike && std::fabs(shift) > std::max(half, 0.005)},
+                        {"unlike", unlike}});
+    }
+    return shared_json({{"a", a}, {"b", b}, {"rows", std::move(rows)}}, kShareLists_ms);
+}
+
 Response post_triage(const Request& request, Context& context) {
-    const Triage wanted = triage_of(request);
+    Triage wanted = triage_of(request);
+    wanted.series = request.params.at("name");
+    wanted.change = number_of(request.params.at("change"), "a change");
     const std::string state = context.source->triage(wanted);
     if (state.empty()) {
         return error_response(404, "series '" + wanted.series + "' has no such change");
     }
+    return json_response({{"id", wanted.change}, {"state", state}});
+}
+
+Response get_alerts(const Request& request, Context& context) {
+    const std::string& state = query(request, "state");
+    if (!state.empty()) state_of({{"state", state}});
+    json rows = json::array();
+    for (const alerts::Alert& one : context.source->alerts(state)) {
+        rows.push_back(alerts::json(one));
+    }
+    return shared_json({{"alerts", std::move(rows)}}, kShareLists_ms);
+}
+
+Response post_alert(const Request& request, Context& context) {
+    Triage wanted = triage_of(request);
+    wanted.change = number_of(request.params.at("alert"), "an alert");
+    const std::string state = context.source->triage_alert(wanted);
+    if (state.empty()) return error_response(404, "no such alert; /alerts lists them");
     return json_response({{"id", wanted.change}, {"state", state}});
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "runner/record/record.h"
+#include "runner/storage/alert_store.h"
 #include "runner/storage/dashboard_queries.h"
 #include "runner/storage/page_machines.h"
 #include "runner/storage/search.h"
@@ -41,9 +42,10 @@ struct SeriesDetail {
     std::vector<track::Change> changes;      // latest found first
 };
 
+// Of a change of a series, or of an alert.
 struct Triage {
-    std::string series;
-    std::int64_t change = 0;
+    std::string series;       // empty for an alert
+    std::int64_t change = 0;  // its number, or the alert's
     std::string state, owner, note;
 };
 
@@ -53,6 +55,7 @@ struct Source {
     std::function<std::optional<Record>(const std::string& id)> outline;  // without its pairs
     // All runs of a question, the oldest first.
     std::function<std::vector<Run>(const std::string& question_sha)> runs;
+    std::function<std::vector<page::Deed>(const std::string& id)> who_did;
     std::function<std::vector<page::QueueRow>()> queue;
     std::function<std::vector<page::HostDetail>()> hosts;
     std::function<std::vector<page::KernelRow>()> kernels;
@@ -74,7 +77,11 @@ struct Source {
     std::function<std::vector<page::WorkerRow>(const std::string& host, int limit)> workers;
     std::function<std::vector<track::SeriesRow>()> series;
     std::function<std::optional<SeriesDetail>(const std::string& name, int limit)> series_detail;
+    std::function<std::vector<track::RevisionRow>(const std::string& a, const std::string& b)>
+        revisions;
     std::function<std::string(const Triage&)> triage;  // the state after it; empty: no such change
+    std::function<std::vector<alerts::Alert>(const std::string& state)> alerts;
+    std::function<std::string(const Triage&)> triage_alert;  // likewise
 };
 
 using MakeSource = std::function<std::unique_ptr<Source>()>;

@@ -115,9 +115,21 @@ void add_machines_and_series(Source& source, const std::shared_ptr<Link>& link) 
     source.series_detail = [link](const std::string& name, int limit) {
         return read(*link, [&](Transaction& t) { return series_detail(t, name, limit); });
     };
+    source.revisions = [link](const std::string& a, const std::string& b) {
+        return read(*link, [&](Transaction& t) { return track::revision_rows(t, a, b); });
+    };
     source.triage = [link](const Triage& one) {
         return read(*link, [&](Transaction& t) {
             return track::triage(t, one.series, one.change, one.state, one.owner, one.note);
+        });
+    };
+    source.alerts = [link](const std::string& state) {
+        return read(*link, [&](Transaction& t) { return alerts::list(t, state, 200); });
+    };
+    source.triage_alert = [link](const Triage& one) {
+        return read(*link, [&](Transaction& t) {
+            return alerts::triage(t, one.change, one.state, one.owner, one.note,
+                                  link->store.connection().actor());
         });
     };
 }
@@ -136,6 +148,9 @@ MakeSource store_source(const std::string& database_url) {
         source->outline = [link](const std::string& id) { return record(*link, id, false); };
         source->runs = [link](const std::string& question) {
             return read(*link, [&](Transaction& t) { return page::runs_of(t, question); });
+        };
+        source->who_did = [link](const std::string& id) {
+            return read(*link, [&](Transaction& t) { return page::who_did(t, id); });
         };
         source->queue = [link] {
             return read(*link, [](Transaction& t) { return page::queue(t, 500); });

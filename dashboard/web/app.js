@@ -17,6 +17,8 @@ const VIEWS = [
   [/^\/hosts$/, () => import('./views/hosts.js')],
   [/^\/s$/, () => import('./views/series_list.js')],
   [/^\/s\/([^/]+)$/, () => import('./views/series.js')],
+  [/^\/revisions\/([^/]+)$/, () => import('./views/revisions.js')],
+  [/^\/alerts$/, () => import('./views/alerts.js')],
   [/^\/aa$/, () => import('./views/audit.js')],
   [/^\/w$/, () => import('./views/workers.js')],
   [/^\/w\/([^/]+)$/, () => import('./views/workers.js')],
@@ -34,6 +36,8 @@ const HOME_OF = {
   '/tried': '/j',
   '/w': '/hosts',
   '/aa': '/hosts',
+  '/alerts': '/s',
+  '/revisions': '/s',
 };
 
 const main = document.getElementById('main');

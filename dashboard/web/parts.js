@@ -48,6 +48,42 @@ export function experimentLink(id, text) {
   return h('a', { href: `/x/${encodeURIComponent(id)}` }, text ?? id);
 }
 
+// "AMD EPYC 9B14 96-Core Processor" → "AMD EPYC 9B14"; the machine's id stands in the title.
+export function cpuName(model) {
+  return (model ?? '')
+    .replaceAll(/\((R|TM)\)/gi, '')
+    .replace(/ @ .*$/, '')
+    .replace(/\s+\d+-Core Processor.*$/, '')
+    .replaceAll(/\s+(CPU|Processor)\b/g, '')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+}
+
+// hosts: [{name, facts}]; two machines with one CPU differ by the beginning of their ids.
+export function machineName(name, hosts) {
+  if (!name) return '–';
+  const cpu = cpuName(hosts?.find((one) => one.name === name)?.facts.cpu_model);
+  if (!cpu) return h('span', { title: name }, name.length > 16 ? `${name.slice(0, 12)}…` : name);
+  return h('span', { title: name }, cpu, h('span', { class: 'dim small' }, ` ${name.slice(0, 8)}`));
+}
+
+// A value of an environment: hashes shortened, each with a button that copies the whole.
+export function shortened(value) {
+  if (value === null || value === undefined || value === '') return '–';
+  const text = String(value);
+  if (!/\b[0-9a-f]{32,}\b/.test(text)) return text;
+  return [
+    text.replaceAll(/\b[0-9a-f]{32,}\b/g, (hash) => `${hash.slice(0, 12)}…`),
+    ' ',
+    copyButton('Copy', text),
+  ];
+}
+
+// An experiment's id without the hash of its file.
+export function shortId(id) {
+  return id.replace(/-[0-9a-f]{8}(-\d+)?(-r[0-9a-f]{8})?$/, '');
+}
+
 // columns: [{head, cell(row), number?, class?}]; every cell carries its heading for narrow screens.
 export function table(columns, rows, options = {}) {
   const head = h(

@@ -128,9 +128,14 @@ std::string resolve_repository(const std::string& name) {
     for (std::string root; std::getline(list, root, ':');) {
         if (!root.empty() && fs::is_directory(root + "/" + name)) return root + "/" + name;
     }
+    for (const RegisteredProgram& program : load_programs(programs_folder())) {
+        if (program.name == name) return program.repository;
+    }
     throw Error(fmt::format(
-        "subject.repo \"{}\" is in none of STEADY_SOURCES ({}); set it to the folders, "
-        "colon-separated, that hold repositories, or use \".\" in the repository itself",
+        "subject.repo \"{}\" is in none of STEADY_SOURCES ({}) and no registered program; set it "
+        "to "
+        "the folders, colon-separated, that hold repositories, register it with `steady program "
+        "add`, or use \".\" in the repository itself",
         name, roots.empty() ? "not set" : roots));
 }
 

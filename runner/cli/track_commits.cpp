@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
 
@@ -25,7 +26,50 @@ BuildRecipe engine_recipe() {
 
 }  // namespace
 
-Repository::Repository(const std::string& root) : source_(root, &interrupt_signal()) {}
+Repository::Repository(const std::string& root, const std::string& branch)
+    : source_(root, &interrupt_signal()), branch_(branch) {
+    if (branch_.empty()) branch_ = source_.git({"rev-parse", "--abbrev-ref", "HEAD"});
+    if (branch_.front() == '-') throw Error(fmt::format("--branch: \"{}\" is no branch", branch_));
+    if (branch.empty()) return;  // a repository without a commit is told where commits are needed
+    verified("--branch", branch_);
+}
+
+std::string Repository::verified(const char* option, const std::string& revision) const {
+    try {
+        return source_.git({"rev-parse", "--verify", "--end-of-options", revision + "^{commit}"});
+    } catch (const Error& error) {
+        if (error.exit_code == kExitInterrupted) throw;
+        throw Error(fmt::format("{}: found \"{}\", allowed: a branch, tag or commit of {}", option,
+                                revision, source_.root()));
+    }
+}
+
+std::string Repository::name() const {
+    const std::filesystem::path folder(source_.root());
+    return folder.extension() == ".git" ? folder.stem().string() : folder.filename().string();
+}
+
+std::vector<Commit> Repository::line(int most) const {
+    const std::string count = source_.git({"rev-list", "--count", "--first-parent", branch_, "--"});
+    int position = std::stoi(count);
+    const std::string listed = source_.git(
+        {"rev-list", "--first-parent", "--max-count=" + std::to_string(most), "--no-commit-header",
+         "--format=%H%x09%cd%x09%s", "--date=format-local:%Y-%m-%dT%H:%M:%SZ", branch_, "--"});
+    std::vector<Commit> out;
+    std::stringstream lines(listed);
+    for (std::string row; std::getline(lines, row);) {
+        const std::size_t first = row.find('\t'), second = row.find('\t', first + 1);
+        if (second == std::string::npos) continue;
+        out.push_back({row.substr(0, first), row.substr(second + 1),
+                       row.substr(first + 1, second - first - 1), --position});
+    }
+    std::reverse(out.begin(), out.end());
+    return out;
+}
+
+std::string Repository::tree(const std::string& commit) const {
+    return source_.git({"rev-parse", "--verify", "--end-of-options", commit + "^{tree}"});
+}
 
 std::vector<Commit> Repository::describe(const std::string& shas) const {
     std::vector<Commit> out;
@@ -48,8 +92,7 @@ std::vector<Commit> Repository::commits(const std::string& revisions) const {
     if (revisions.find("..") != std::string::npos) {
         return describe(source_.git({"rev-list", "--first-parent", revisions, "--"}));
     }
-    return describe(
-        source_.git({"rev-parse", "--verify", "--end-of-options", revisions + "^{commit}"}));
+    return describe(verified("--commit", revisions));
 }
 
 std::vector<Commit> Repository::latest(int n) const {

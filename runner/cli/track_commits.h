@@ -1,4 +1,5 @@
-// Commits of the project's repository and an engine built from each: what `steady track` measures.
+// Commits of a repository, and an engine built from each of Steady's own: what `steady track`
+// measures.
 #pragma once
 
 #include <memory>
@@ -18,8 +19,16 @@ struct Commit {
 
 class Repository {
 public:
-    // The repository that holds `root`. Throws Error when git is missing or there is none.
-    explicit Repository(const std::string& root);
+    // The repository that holds `root`; branch: whose line is read, empty: what is checked out.
+    // Throws Error when git is missing or there is none.
+    explicit Repository(const std::string& root, const std::string& branch = {});
+
+    const std::string& root() const { return source_.root(); }
+    std::string name() const;  // of its folder, without ".git"
+    const std::string& branch() const { return branch_; }
+    // The latest commits of the branch's line of first parents, the oldest first.
+    std::vector<Commit> line(int most) const;
+    std::string tree(const std::string& commit) const;
 
     // A revision, or all commits of a range "A..B" (newest first). Throws Error naming what git
     // says.
@@ -35,9 +44,12 @@ public:
     std::string engine(const Commit& commit, bool quiet);
 
 private:
+    // The commit's hash. Throws Error naming the option.
+    std::string verified(const char* option, const std::string& revision) const;
     std::vector<Commit> describe(const std::string& shas) const;
 
     Source source_;
+    std::string branch_;
     std::unique_ptr<BuildSite> site_;
 };
 

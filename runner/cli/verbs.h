@@ -85,6 +85,11 @@ int verb_demo(const Arguments& arguments);
 // verbs_track.cpp: the history
 int verb_track(const Arguments& arguments);
 
+// verbs_alerts.cpp: what people should hear of
+int verb_alerts_list(const Arguments& arguments);
+int verb_alerts_send(const Arguments& arguments);
+int verb_alerts_set(const Arguments& arguments);
+
 // verbs_program.cpp: programs of others
 int verb_program_add(const Arguments& arguments);
 int verb_program_list(const Arguments& arguments);

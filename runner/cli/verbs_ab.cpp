@@ -16,6 +16,7 @@
 #include "runner/cli/exit_map.h"
 #include "runner/cli/jobs.h"
 #include "runner/cli/programs.h"
+#include "runner/cli/revision_question.h"
 #include "runner/cli/verbs.h"
 #include "runner/cli/workspace.h"
 #include "runner/entry/report.h"
@@ -279,6 +280,42 @@ std::string pretty(const FileJson& file) {
                        file.dump(2));
 }
 
+// The file's question, guards included, of two other revisions: a file of its own. A repository
+// given here wins over the file's.
+std::string write_asked_of(const Arguments& arguments) {
+    Question question;
+    take_revisions(arguments, question);
+    if (question.rev_a.empty() || !arguments.words.empty()) {
+        throw Error("--question FILE needs --rev A --rev B or --base REV, and no command");
+    }
+    for (const Option& option : question_options()) {
+        const std::string given(option.name);
+        if (given == "repo" || given == "pairs") continue;
+        if (!arguments.has(given) && !arguments.lists.contains(given)) continue;
+        throw Error(fmt::format("--{} stands for a field of the file: change the file", given));
+    }
+    const Spec spec = load_spec(arguments.get("question"));
+    check_revision_question(spec);
+    FileJson file = FileJson::parse(spec.canonical);
+    if (arguments.has("repo")) file["subject"]["repo"] = question.repo;
+    if (arguments.has("pairs")) {
+        file["schedule"]["pairs"]["max"] = arguments.number("pairs", 10, 10, 1000);
+    }
+    file["arms"]["A"]["rev"] = question.rev_a;
+    file["arms"]["B"]["rev"] = question.rev_b;
+    file["expect_diff"] = {"rev"};
+    std::string stem = spec.id.substr(0, 48);
+    while (stem.ends_with('-')) stem.pop_back();
+    file["id"] = fmt::format("ab-{}-{}", stem, sha256_hex(file.dump()).substr(0, 8));
+    const std::string id = file.at("id").get<std::string>(), path = experiment_file(id);
+    const std::string text = pretty(file);
+    const SpecResult checked = parse_spec(text, id);
+    if (!checked.spec) throw Error(describe(checked.errors.at(0), id));
+    write_experiment(path, text);
+    if (!arguments.has("quiet")) fmt::print(stderr, "file {}\n", path);
+    return path;
+}
+
 }  // namespace
 
 std::string write_question(const Arguments& arguments) {
@@ -302,7 +339,8 @@ std::string write_question(const Arguments& arguments) {
 
 int verb_ab(const Arguments& arguments) {
     check_exit_map(arguments);
-    const std::string path = write_question(arguments);
+    const std::string path =
+        arguments.has("question") ? write_asked_of(arguments) : write_question(arguments);
     const Record record = run_here(load_spec(path), arguments);
     nlohmann::json shown = show_json(record);
     shown["file"] = path;

@@ -14,6 +14,7 @@
 #include "runner/base/text.h"
 #include "runner/cli/jobs.h"
 #include "runner/cli/programs.h"
+#include "runner/cli/revision_question.h"
 #include "runner/cli/verbs.h"
 #include "runner/cli/workspace.h"
 #include "runner/entry/entry.h"
@@ -21,7 +22,6 @@
 #include "runner/platform/files.h"
 #include "runner/platform/host_lock.h"
 #include "runner/programs/build/source.h"
-#include "runner/spec/spec_command.h"
 #include "runner/track/bisect_report.h"
 
 namespace steady {
@@ -104,71 +104,6 @@ CommitLine line_between(const Source& source, const std::string& good, const std
     return line;
 }
 
-void check_question(const Spec& spec) {
-    const auto refuse = [&](const std::string& found, const std::string& allowed) {
-        throw Error(fmt::format("{}: found {}, allowed: {}", spec.id, found, allowed));
-    };
-    if (!is_outside(spec) || spec.subject.repo.empty()) {
-        refuse("a question without a repository",
-               "\"program\": \"outside\" with a \"repo\"; its arms' revisions are not used");
-    }
-    if (spec.sweep) refuse("\"sweep\"", "one question");
-    if (deciding_gate(spec) == nullptr) {
-        refuse("no gate that decides", "one gate with role decides: its metric is searched");
-    }
-    std::vector<std::string> differ = arms_difference(spec);
-    std::erase(differ, "rev");
-    if (!differ.empty()) {
-        refuse("arms that differ in " + fmt::format("{}", fmt::join(differ, ", ")),
-               "arms that differ in nothing but rev");
-    }
-    const auto proofs = [&](const char* arm) {
-        const auto found = spec.applied.find(arm);
-        return found == spec.applied.end() ? std::map<std::string, std::string>{} : found->second;
-    };
-    if (proofs("A") != proofs("B")) {
-        refuse("\"applied\" that differs between the arms", "the same proof for both");
-    }
-}
-
-std::string percent_of(double share) { return fmt::format("{:.3f}%", 100 * share); }
-
-// The file's question of two commits: its correctness gates and the one that decides. Guards are
-// other questions.
-nlohmann::json step_document(const Spec& spec, const std::string& a, const std::string& b,
-                             const bisect::Thresholds& asked) {
-    nlohmann::json document = nlohmann::json::parse(spec.canonical);
-    nlohmann::json gates = nlohmann::json::array();
-    for (nlohmann::json gate : document.at("gates")) {
-        if (gate.at("level") == "correctness") gates.push_back(gate);
-        if (gate.at("role") != "decides") continue;
-        gate.erase("goal");
-        gate.erase("margin");
-        gate["floor"] = percent_of(asked.floor);
-        gate["worth"] = percent_of(asked.worth);
-        gate["beta"] = std::max(0.001, deciding_gate(spec)->alpha);  // both sides count alike here
-        gates.push_back(gate);
-    }
-    document["gates"] = gates;
-    document["expect_diff"] = {"rev"};
-    document["arms"].erase("B0");
-    document["arms"]["A"]["rev"] = a;
-    document["arms"]["B"]["rev"] = b;
-    document["hypothesis"].erase("predict");
-    document.erase("retry_if");
-    if (document.contains("schedule")) document["schedule"].erase("seed");
-    if (document.contains("matrix")) {  // axes that only a guard used
-        const std::string rest = document["gates"].dump() + document["arms"].dump();
-        nlohmann::json used = nlohmann::json::object();
-        for (const auto& [axis, values] : document["matrix"].items()) {
-            if (rest.find("{" + axis + "}") != std::string::npos) used[axis] = values;
-        }
-        document["matrix"] = used;
-        if (used.empty()) document.erase("matrix");
-    }
-    return document;
-}
-
 class CommitSearch {
 public:
     CommitSearch(const Arguments& arguments, const Spec& spec, const std::string& file)
@@ -233,7 +168,7 @@ private:
         if (interrupt_signal().raised()) throw Error("stopped", kExitInterrupted);
         const bisect::Commit &a = commit_is_b ? against : commit,
                              &b = commit_is_b ? commit : against;
-        nlohmann::json document = step_document(spec_, a.sha, b.sha, asked);
+        nlohmann::json document = revision_question(spec_, a.sha, b.sha, asked);
         document["id"] = name_ + "-" + what;
         document["hypothesis"]["claim"] = fmt::format(
             "{} is better than {} in {}", b.sha.substr(0, 12), a.sha.substr(0, 12), found_.metric);
@@ -407,7 +342,7 @@ std::string question_file(const Arguments& arguments) {
 int verb_bisect(const Arguments& arguments) {
     const std::string file = question_file(arguments);
     const Spec spec = load_spec(file);
-    check_question(spec);
+    check_revision_question(spec);
     interrupt_signal();
     const bisect::Found found = CommitSearch(arguments, spec, file).run();
     nlohmann::json json = bisect::json(found);

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "kernels/base/error.h"
+#include "runner/cli/alert_channels.h"
 #include "runner/cli/exit_map.h"
 #include "runner/cli/jobs.h"
 #include "runner/cli/programs.h"
@@ -280,6 +281,21 @@ std::vector<std::string> worker_tags(const Arguments& arguments) {
 
 }  // namespace
 
+namespace {
+
+// The work goes on when nobody can be told now.
+void tell_people(const Arguments& arguments) {
+    try {
+        if (!has_alert_channel(arguments)) return gather_alerts(arguments);
+        const AlertsSent sent = send_alerts(arguments);
+        if (sent.failed > 0) fmt::print(stderr, "{}\n", sent.failure);
+    } catch (const Error& error) {
+        fmt::print(stderr, "no alert was sent: {}\n", error.what());
+    }
+}
+
+}  // namespace
+
 int verb_worker(const Arguments& arguments) {
     WorkerOptions options;
     options.url = database_url(arguments.get("db"), true);
@@ -302,6 +318,7 @@ int verb_worker(const Arguments& arguments) {
         std::fflush(stdout);  // a log file is read while the worker goes on
         Store owner = open_store(arguments);
         settle_record(owner, record, true);
+        tell_people(arguments);
     };
     write_what_is_missing(arguments);
     worker.work(run, decided);

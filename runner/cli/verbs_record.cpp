@@ -266,16 +266,29 @@ int verb_compare(const Arguments& arguments) {
 
 int verb_report(const Arguments& arguments) {
     const std::string format = arguments.get("format", "md");
-    if (format != "md" && format != "text") {
-        throw Error(fmt::format("--format: found \"{}\", allowed md or text", format));
+    if (format != "md" && format != "text" && format != "junit") {
+        throw Error(fmt::format("--format: found \"{}\", allowed md, text or junit", format));
     }
     check_exit_map(arguments);
+    if (arguments.words.size() > 1 && (arguments.has("exit-code") || arguments.has("exit-map"))) {
+        throw Error("--exit-code and --exit-map are for one ID: a table has no verdict of its own");
+    }
     Store store = open_store(arguments);
-    const Record record = store.load_record(arguments.words[0]);
-    print(arguments, show_json(record),
-          format == "md" ? report_markdown(record) : show_text(record));
+    std::vector<Record> records;
+    for (const std::string& id : arguments.words) records.push_back(store.load_record(id));
+    const Record& first = records.front();
+    nlohmann::json shown = show_json(first);
+    if (records.size() > 1) {
+        shown = nlohmann::json::array();
+        for (const Record& record : records) shown.push_back(show_json(record));
+    }
+    print(arguments, shown,
+          format == "md"               ? report_markdown(records)
+          : format == "junit"          ? report_junit(records)
+          : arguments.words.size() > 1 ? report_text(records)
+                                       : show_text(first));
     if (!arguments.has("exit-code") && !arguments.has("exit-map")) return kExitOk;
-    return verdict_exit(arguments, record);
+    return verdict_exit(arguments, first);
 }
 
 }  // namespace steady

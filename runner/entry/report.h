@@ -19,6 +19,10 @@ std::string report_markdown(const Record& record);
 // The same as plain text, aligned, without control characters. For `report --format text`.
 std::string report_text(const std::vector<Record>& records);
 
+// JUnit XML: one test case per record. A regression, a failed guard or a wrong output is a failure;
+// what could not be measured is an error; what stayed undecided is skipped. For `--format junit`.
+std::string report_junit(const std::vector<Record>& records);
+
 struct ShowOptions {
     bool color = false;  // ANSI colours beside words and arrows, never instead of them
     bool pairs = false;  // every pair, discarded ones with their reason

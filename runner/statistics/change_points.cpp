@@ -152,12 +152,23 @@ void remove_small(std::vector<std::size_t>& points, Values x, double min_magnitu
 
 }  // namespace
 
+namespace {
+
+bool mostly_repeats(Values x) {
+    std::size_t equal = 0;
+    for (std::size_t i = 1; i < x.size(); ++i) equal += x[i] == x[i - 1] ? 1 : 0;
+    return x.size() > 1 && 2 * equal >= x.size() - 1;
+}
+
+}  // namespace
+
 ChangePoints robust_change_points(Values y, const ChangePointOptions& options) {
     ChangePoints result;
     std::vector<double> x(y.begin(), y.end());
     if (options.log_transform)
         for (double& value : x) value = std::log(value);
     if (!x.empty()) result.scale = difference_scale(x);
+    if (options.exact_scale > 0 && mostly_repeats(x)) result.scale = options.exact_scale;
     if (!x.empty()) result.beta = options.k * std::log(real(x.size()));
     if (x.size() >= 2 * options.minseg) {
         result.pelt = pelt_l2(robust_z(x, result.scale), result.beta, options.minseg).change_points;

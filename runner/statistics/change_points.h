@@ -33,6 +33,9 @@ struct ChangePointOptions {
     std::size_t minseg = 4;
     double alpha = 0.001;          // each point must reach this rank-sum p
     double min_magnitude = 0.005;  // smallest shift of medians, log units
+    // The scale where most neighbouring values are equal, as counted work is; 0: the deviation of
+    // the whole series, in which a few changes of level hide each other.
+    double exact_scale = 0;
 };
 
 struct ChangePoints {

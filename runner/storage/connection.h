@@ -74,6 +74,7 @@ public:
     const ConnectionOptions& options() const { return options_; }
     void set_patience(double seconds) { options_.patience_s = seconds; }
     void set_actor(const std::string& actor) { options_.actor = actor; }
+    const std::string& actor() const { return options_.actor; }
 
 private:
     void attempt(const std::function<void(Transaction&)>& body);

@@ -19,7 +19,7 @@ struct ListQuery {
     std::string verdict, state, owner, metric, host, text;
     std::int64_t before = 0;
     int limit = 50;
-    bool suite = false;  // with the runs of the standing suite (names watch-…)
+    bool suite = false;  // also what Steady asks: standing suite, self-tests, bisections
 };
 
 struct ListRow {

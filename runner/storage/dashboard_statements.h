@@ -32,13 +32,13 @@ inline constexpr const char* kPagePicked =
     "and ($3 = '' or e.owner = $3) and ($4 = '' or v.metric = $4) "
     "and ($5 = '' or coalesce(h.name, p.name) = $5) "
     "and ($6 = '' or e.words @@ $6::tsquery) "
-    "and ($9 or e.spec_id not like 'watch-%') "
+    "and ($9 or e.kind = 'question') "
     // Said of both tables: the join walks each from there on, not from its newest row.
     "and e.exp_id < $7 and j.exp_id < $7 order by e.exp_id desc limit $8";
 
 inline constexpr const char* kPageDecided =
     "where v.at is not null and ($1 = '' or e.words @@ $1::tsquery) "
-    "and e.spec_id not like 'watch-%' order by v.at desc limit $2";
+    "and e.kind = 'question' order by v.at desc limit $2";
 
 inline constexpr const char* kPageQueue =
     "select e.name, e.owner, e.claim, j.state, h.name, "
@@ -93,7 +93,7 @@ inline constexpr const char* kPageOwners =
     "count(*) filter (where v.prediction = 'inside'), "
     "count(*) filter (where v.prediction = 'above'), "
     "count(*) filter (where v.prediction = 'below') "
-    "from (select exp_id, owner from steady.experiment where spec_id not like 'watch-%' "
+    "from (select exp_id, owner from steady.experiment where kind = 'question' "
     "order by exp_id desc limit 2000) e "
     "join steady.job j using (exp_id) left join steady.verdict v using (job_id) "
     "group by 1 order by 2 desc limit 200";
@@ -117,7 +117,7 @@ inline constexpr const char* kPagePairEvents =
 inline constexpr const char* kSearch =
     "with hit as (select e.run_id, e.exp_id, e.question_sha as question, e.words, "
     "e.submitted_at as at from steady.experiment e where e.words @@ $1::tsquery "
-    "and e.spec_id not like 'watch-%' and (not $4 or exists (select from steady.job j "
+    "and e.kind = 'question' and (not $4 or exists (select from steady.job j "
     "join steady.verdict v using (job_id) where j.exp_id = e.exp_id)) "
     "union all select s.run_id, null, s.question_sha, s.words, nullif(s.decided, '')::timestamptz "
     "from steady.shipped s where s.words @@ $1::tsquery and (not $4 or s.outcome <> '') "

@@ -1,4 +1,4 @@
-// Rows about machines. The self-tests are named, so that the index on experiment files serves.
+// Rows about machines.
 #include "runner/storage/page_machines.h"
 
 #include "runner/storage/rows.h"
@@ -12,12 +12,13 @@ using rows::text;
     "to_char(" column " at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')"
 
 constexpr const char* kAudits =
-    "select coalesce(h.name, p.name), e.spec_id, v.outcome, count(*), "
+    // The runs of `selftest --runs` differ in their seed: planted-<hundredths of a percent>-<seed>.
+    "select coalesce(h.name, p.name), regexp_replace(e.spec_id, '^(planted-[0-9]+)-[0-9]+$', '\\1'), "
+    "v.outcome, count(*), "
     "avg(v.effect::float8), " STEADY_ISO("max(v.at)")
     " from steady.experiment e join steady.job j using (exp_id) join steady.verdict v using (job_id) "
     "left join steady.host h on h.host_id = j.host_id left join steady.host p on p.host_id = "
-    "j.pin_host where e.spec_id = any (array['a-against-a', 'burn-0-5', 'burn-1', 'burn-2', "
-    "'burn-5', 'gain-0-5', 'gain-1', 'gain-2', 'gain-5']) "
+    "j.pin_host where e.kind = 'selftest' "
     "group by 1, 2, 3 order by 1, 2, 3";
 constexpr const char* kWorkers =
     "select h.host_id, h.name, " STEADY_ISO("h.seen_at") ", h.tags, h.draining, e.name, "
@@ -36,9 +37,20 @@ constexpr const char* kAttempts =
     "join steady.job j using (job_id) join steady.experiment e using (exp_id) "
     "where a.host_id = $1 order by a.began desc limit $2";
 
+constexpr const char* kWhoDid =
+    "select " STEADY_ISO("at") ", actor, what, detail from steady.who_did($1)";
+
 #undef STEADY_ISO
 
 }  // namespace
+
+std::vector<Deed> who_did(Transaction& transaction, const std::string& experiment) {
+    std::vector<Deed> out;
+    for (const auto& row : transaction.exec_params(kWhoDid, experiment)) {
+        out.push_back({text(row[0]), text(row[1]), text(row[2]), text(row[3])});
+    }
+    return out;
+}
 
 std::vector<AuditRow> audits(Transaction& transaction) {
     std::vector<AuditRow> out;

@@ -15,6 +15,12 @@ struct AuditRow {
     std::optional<double> effect;  // mean, fraction
 };
 // Files of experiments/selftest: a-against-a, burn-…, gain-….
+// Who submitted, cancelled, requeued or moved an experiment.
+struct Deed {
+    std::string at, actor, what, detail;
+};
+std::vector<Deed> who_did(pqxx::transaction_base& transaction, const std::string& experiment);
+
 std::vector<AuditRow> audits(pqxx::transaction_base& transaction);
 
 struct AttemptRow {

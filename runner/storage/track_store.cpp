@@ -20,49 +20,77 @@ constexpr int kSameWithin = 4;  // points; the detector's shortest segment
 constexpr const char* kKnowHost =
     "insert into steady.host (name) values ($1) on conflict do nothing";
 constexpr const char* kOpen =
-    "insert into steady.series (name, watch, metric, model, claim, host_id, forge) "
-    "select $1, $2, $3, $4, $5, host_id, $7 from steady.host where name = $6 "
+    "insert into steady.series (name, watch, metric, model, claim, host_id, forge, repository, "
+    "branch, reference_sha, unit) "
+    "select $1, $2, $3, $4, $5, host_id, $7, $8, $9, $10, $11 from steady.host where name = $6 "
     "on conflict (watch, host_id) do update set metric = excluded.metric, model = excluded.model, "
-    "claim = excluded.claim, forge = excluded.forge returning series_id";
+    "claim = excluded.claim, forge = excluded.forge, unit = excluded.unit, reference_sha = "
+    "case excluded.reference_sha when '' then series.reference_sha else excluded.reference_sha end "
+    "returning series_id, reference_sha";
 constexpr const char* kSeries =
-    "select s.series_id, s.name, s.watch, s.metric, s.model, s.claim, h.name, s.forge, s.noise "
-    "from steady.series s join steady.host h using (host_id) ";
+    "select s.series_id, s.name, s.watch, s.metric, s.model, s.claim, h.name, s.forge, s.noise, "
+    "s.repository, s.branch, s.reference_sha, s.unit from steady.series s join steady.host h using "
+    "(host_id) ";
 constexpr const char* kAddPoint =
     "insert into steady.series_point (series_id, commit_sha, subject, committed_at, position, "
-    "exp_id, ratio, low, high, pairs, champion_ns, reference_ns, machine, failed) values ($1, $2, "
-    "$3, $4::timestamptz, $5, (select exp_id from steady.experiment where name = $6), $7, $8, $9, "
-    "$10, $11, $12, $13, $14)";
+    "exp_id, ratio, low, high, pairs, champion_ns, reference_ns, machine, failed, method) values "
+    "($1, "
+    "$2, $3, $4::timestamptz, $5, (select exp_id from steady.experiment where name = $6), $7, $8, "
+    "$9, $10, $11, $12, $13, $14, $15)";
 constexpr const char* kPoints =
     "select * from (select p.point_id, p.commit_sha, p.subject, " STEADY_ISO("p.committed_at")
     ", p.position, p.ratio, p.low, p.high, p.pairs, p.champion_ns, p.reference_ns, p.machine, "
-    "p.failed, " STEADY_ISO("p.measured_at") ", p.level, e.name from steady.series_point p "
+    "p.failed, " STEADY_ISO("p.measured_at") ", p.level, e.name, p.method "
+    "from steady.series_point p "
     "left join steady.experiment e using (exp_id) where p.series_id = $1 "
     "order by p.position desc, p.point_id desc limit $2) latest order by position, point_id";
 constexpr const char* kMeasured =
     "select distinct commit_sha from steady.series_point where series_id = $1 and failed = ''";
+constexpr const char* kFailure =
+    "select p.failed from steady.series_point p where p.series_id = $1 and p.commit_sha = $2 "
+    "order by (p.failed = '') desc, p.point_id desc limit 1";
 constexpr const char* kChanges =
     "select c.change_id, c.commit_sha, c.before_sha, c.shift, c.p, c.cause, "
     STEADY_ISO("c.found_at") ", c.gone, c.state, c.owner, c.note, " STEADY_ISO("c.triaged_at")
     ", (select subject from steady.series_point p where p.series_id = c.series_id "
-    "and p.commit_sha = c.commit_sha limit 1) "
-    "from steady.series_change c where c.series_id = $1 order by c.change_id desc limit 500";
+    "and p.commit_sha = c.commit_sha limit 1), c.low, c.high, c.cross_checked, c.confirmation, "
+    "c.confirmed_by from steady.series_change c where c.series_id = $1 order by c.change_id desc limit 500";
 constexpr const char* kLevel = "update steady.series_point set level = $2 where point_id = $1";
 constexpr const char* kNoise = "update steady.series set noise = $2 where series_id = $1";
 constexpr const char* kAllGone =
     "update steady.series_change set gone = true where series_id = $1 and not gone";
 constexpr const char* kStill =
-    "update steady.series_change set gone = false, commit_sha = $2, before_sha = $3, shift = $4, "
-    "p = $5, cause = $6 where change_id = $1";
+    "update steady.series_change set gone = false, shift = $4, p = $5, low = $7, high = $8, "
+    "cross_checked = $9, "
+    // An answer belongs to exactly these two commits.
+    "cause = case when (commit_sha, before_sha) = ($2, $3) and confirmation = 'refuted' "
+    "then 'noise' else $6 end, "
+    "confirmation = case when (commit_sha, before_sha) = ($2, $3) then confirmation else '' end, "
+    "confirmed_by = case when (commit_sha, before_sha) = ($2, $3) then confirmed_by else '' end, "
+    "commit_sha = $2, before_sha = $3 where change_id = $1";
+constexpr const char* kConfirmation =
+    "update steady.series_change set confirmation = $4, confirmed_by = $5, cause = $6 "
+    "where series_id = $1 and commit_sha = $2 and before_sha = $3 and not gone";
 constexpr const char* kAddChange =
-    "insert into steady.series_change (series_id, commit_sha, before_sha, shift, p, cause) "
-    "values ($1, $2, $3, $4, $5, $6)";
+    "insert into steady.series_change (series_id, commit_sha, before_sha, shift, p, cause, low, "
+    "high, "
+    "cross_checked) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
 constexpr const char* kList =
     "select s.name, count(*) filter (where p.failed = ''), count(*) filter (where p.failed <> ''), "
     "(select count(*) from steady.series_change c where c.series_id = s.series_id and not c.gone "
-    "and c.state in ('new', 'confirmed')), (select c.shift from steady.series_change c "
+    "and c.state in ('new', 'acknowledged') and c.cause <> 'noise'), (select c.shift from "
+    "steady.series_change c "
     "where c.series_id = s.series_id and not c.gone order by c.change_id desc limit 1) "
     "from steady.series s left join steady.series_point p using (series_id) "
     "group by s.series_id, s.name order by 4 desc, s.name limit 200";
+constexpr const char* kRevisions =
+    "select s.name, a.commit_sha, a.subject, a.ratio, a.low, a.high, b.commit_sha, b.subject, "
+    "b.ratio, b.low, b.high, a.machine, b.machine, a.method, b.method from steady.series s "
+    "join lateral (select * from steady.series_point p where p.series_id = s.series_id "
+    "and p.commit_sha like $1 || '%' and p.failed = '' order by point_id desc limit 1) a on true "
+    "join lateral (select * from steady.series_point p where p.series_id = s.series_id "
+    "and p.commit_sha like $2 || '%' and p.failed = '' order by point_id desc limit 1) b on true "
+    "order by abs(ln(b.ratio / a.ratio)) desc limit 1000";
 constexpr const char* kTriage =
     "select steady.triage(change_id, $3, $4, $5) from steady.series_change "
     "join steady.series using (series_id) where name = $1 and change_id = $2";
@@ -85,6 +113,10 @@ Series series_of(const pqxx::row& row) {
     out.host = text(row[6]);
     out.forge = text(row[7]);
     out.noise = row[8].as<double>();
+    out.repository = text(row[9]);
+    out.branch = text(row[10]);
+    out.reference = text(row[11]);
+    out.unit = text(row[12]);
     return out;
 }
 
@@ -115,10 +147,11 @@ const Change* same_change(const std::vector<Change>& known, const std::vector<St
 Series open_series(Transaction& transaction, const Series& wanted) {
     Series out = wanted;
     transaction.exec_params(kKnowHost, wanted.host);  // when nothing ran there yet
-    out.id = transaction
-                 .exec_params1(kOpen, wanted.name, wanted.watch, wanted.metric, wanted.model,
-                               wanted.claim, wanted.host, wanted.forge)[0]
-                 .as<std::int64_t>();
+    const auto row = transaction.exec_params1(
+        kOpen, wanted.name, wanted.watch, wanted.metric, wanted.model, wanted.claim, wanted.host,
+        wanted.forge, wanted.repository, wanted.branch, wanted.reference, wanted.unit);
+    out.id = row[0].as<std::int64_t>();
+    out.reference = text(row[1]);
     return out;
 }
 
@@ -130,7 +163,7 @@ void add_point(Transaction& transaction, std::int64_t series, const StoredPoint&
         kAddPoint, series, point.commit, point.subject, point.date, stored.position,
         point.experiment, good ? std::optional(point.ratio) : none,
         good ? point.interval.low : none, good ? point.interval.high : none, point.pairs,
-        point.champion_ns, point.reference_ns, point.machine, stored.failed);
+        point.champion_ns, point.reference_ns, point.machine, stored.failed, point.method);
 }
 
 std::vector<StoredPoint> points(Transaction& transaction, std::int64_t series, int limit) {
@@ -152,6 +185,7 @@ std::vector<StoredPoint> points(Transaction& transaction, std::int64_t series, i
         one.measured_at = text(row[13]);
         one.level = number(row[14]);
         one.point.experiment = text(row[15]);
+        one.point.method = text(row[16]);
         out.push_back(std::move(one));
     }
     return out;
@@ -161,6 +195,13 @@ std::vector<std::string> measured_commits(Transaction& transaction, std::int64_t
     std::vector<std::string> out;
     for (const auto& row : transaction.exec_params(kMeasured, series)) out.push_back(text(row[0]));
     return out;
+}
+
+std::optional<std::string> failure(Transaction& transaction, std::int64_t series,
+                                   const std::string& commit) {
+    const auto found = transaction.exec_params(kFailure, series, commit);
+    if (found.empty() || text(found[0][0]).empty()) return std::nullopt;
+    return text(found[0][0]);
 }
 
 std::vector<TrackChange> keep_judgement(Transaction& transaction, std::int64_t series,
@@ -178,14 +219,23 @@ std::vector<TrackChange> keep_judgement(Transaction& transaction, std::int64_t s
     for (const TrackChange& found : judged.changes) {
         if (const Change* old = same_change(known, points, found)) {
             transaction.exec_params(kStill, old->id, found.commit, found.before, found.shift,
-                                    found.p, found.cause);
+                                    found.p, found.cause, found.interval.low, found.interval.high,
+                                    found.cross_checked);
         } else {
             transaction.exec_params(kAddChange, series, found.commit, found.before, found.shift,
-                                    found.p, found.cause);
+                                    found.p, found.cause, found.interval.low, found.interval.high,
+                                    found.cross_checked);
             fresh.push_back(found);
         }
     }
     return fresh;
+}
+
+void keep_confirmation(Transaction& transaction, std::int64_t series, const TrackChange& change) {
+    transaction.exec_params(
+        kConfirmation, series, change.commit, change.before, name(change.confirmation),
+        change.confirmed_by,
+        change.confirmation == Confirmation::refuted ? std::string("noise") : change.cause);
 }
 
 std::vector<Change> changes(Transaction& transaction, std::int64_t series) {
@@ -205,6 +255,10 @@ std::vector<Change> changes(Transaction& transaction, std::int64_t series) {
         one.note = text(row[10]);
         one.triaged_at = text(row[11]);
         one.subject = text(row[12]);
+        one.change.interval = {number(row[13]), number(row[14])};
+        one.change.cross_checked = row[15].as<bool>();
+        one.change.confirmation = confirmation_of(text(row[16]));
+        one.change.confirmed_by = text(row[17]);
         out.push_back(std::move(one));
     }
     return out;
@@ -227,6 +281,26 @@ std::vector<SeriesRow> list_series(Transaction& transaction) {
             one.latest_commit = stored.point.commit;
             one.latest_subject = stored.point.subject;
             one.latest_at = stored.measured_at;
+        }
+        out.push_back(std::move(one));
+    }
+    return out;
+}
+
+std::vector<RevisionRow> revision_rows(Transaction& transaction, const std::string& a,
+                                       const std::string& b) {
+    std::vector<RevisionRow> out;
+    for (const auto& row : transaction.exec_params(kRevisions, a, b)) {
+        RevisionRow one{.series = *find_series(transaction, text(row[0])), .a = {}, .b = {}};
+        for (const int side : {0, 1}) {
+            TrackPoint& point = side == 0 ? one.a : one.b;
+            const int at = 1 + 5 * side;
+            point.commit = text(row[at]);
+            point.subject = text(row[at + 1]);
+            point.ratio = row[at + 2].as<double>();
+            point.interval = {number(row[at + 3]), number(row[at + 4])};
+            point.machine = text(row[11 + side]);
+            point.method = text(row[13 + side]);
         }
         out.push_back(std::move(one));
     }

@@ -16,6 +16,9 @@ struct Series {
     std::int64_t id = 0;
     std::string name, watch, metric, model, claim, host, forge;
     double noise = 0;  // of one point, log units, at the last judgement
+    // Of another program: its repository as named in the question, branch, pinned commit.
+    std::string repository, branch, reference;
+    std::string unit = "ns";  // of the raw values
 };
 
 // The series of a watch file on a host, made when missing; model, claim and forge are kept current.
@@ -36,6 +39,10 @@ std::vector<StoredPoint> points(pqxx::transaction_base& transaction, std::int64_
 // Commits that have a measured point (not a failed one).
 std::vector<std::string> measured_commits(pqxx::transaction_base& transaction, std::int64_t series);
 
+// Why the latest measurement of a commit gave no value; nothing when one did, or none was tried.
+std::optional<std::string> failure(pqxx::transaction_base& transaction, std::int64_t series,
+                                   const std::string& commit);
+
 struct Change {
     std::int64_t id = 0;
     TrackChange change;  // index is not kept
@@ -48,11 +55,14 @@ struct Change {
 std::vector<TrackChange> keep_judgement(pqxx::transaction_base& transaction, std::int64_t series,
                                         const std::vector<StoredPoint>& points,
                                         const TrackJudgement& judged);
+// What a direct A/B of the two sides of a change said; noise becomes its cause when refuted.
+void keep_confirmation(pqxx::transaction_base& transaction, std::int64_t series,
+                       const TrackChange& change);
 std::vector<Change> changes(pqxx::transaction_base& transaction, std::int64_t series);
 
 struct SeriesRow {
     Series series;
-    int points = 0, failed = 0, open_changes = 0;  // open: new or confirmed, not gone
+    int points = 0, failed = 0, open_changes = 0;  // new or acknowledged, not gone
     std::string latest_commit, latest_subject, latest_at;
     std::optional<double> ratio, level;  // of the latest measured point
     std::vector<double> recent;          // ratios of the last 60 measured points, oldest first
@@ -60,6 +70,15 @@ struct SeriesRow {
 };
 std::vector<SeriesRow> list_series(pqxx::transaction_base& transaction);
 std::optional<Series> find_series(pqxx::transaction_base& transaction, const std::string& name);
+
+// Two commits in every series that measured both, by the latest point of each.
+struct RevisionRow {
+    Series series;
+    TrackPoint a, b;
+};
+// a, b: at least the first seven hex digits of a commit.
+std::vector<RevisionRow> revision_rows(pqxx::transaction_base& transaction, const std::string& a,
+                                       const std::string& b);
 
 // The state afterwards; empty: no such change in this series.
 std::string triage(pqxx::transaction_base& transaction, const std::string& series,

@@ -11,41 +11,78 @@
 #include "runner/base/pattern.h"
 #include "runner/figures/numbers.h"
 #include "runner/statistics/change_points.h"
+#include "runner/statistics/level_shift.h"
 
 namespace steady {
 namespace {
 
 using Points = std::vector<TrackPoint>;
 
+constexpr std::size_t kCrossChecked = 400;  // latest points: E-Divisive takes quadratic time
+constexpr double kExactScale = 0.001;       // a fifth of the smallest change of level
+
+bool measured_sides(const TrackPoint& point) {
+    return point.champion_ns > 0 && point.reference_ns > 0;
+}
+
 double median_of(const Points& points, std::size_t begin, std::size_t end,
                  double (*value)(const TrackPoint&)) {
     std::vector<double> values;
-    for (std::size_t i = begin; i < end; ++i) values.push_back(value(points[i]));
+    for (std::size_t i = begin; i < end; ++i) {
+        if (measured_sides(points[i])) values.push_back(value(points[i]));
+    }
     return median(values);
 }
 
 double log_champion(const TrackPoint& point) { return std::log(point.champion_ns); }
 double log_reference(const TrackPoint& point) { return std::log(point.reference_ns); }
 
-bool has_raw_times(const Points& points) {
-    return std::all_of(points.begin(), points.end(), [](const TrackPoint& one) {
-        return one.champion_ns > 0 && one.reference_ns > 0;
-    });
+bool has_raw_times(const Points& points, std::size_t begin, std::size_t end) {
+    return std::any_of(points.begin() + static_cast<std::ptrdiff_t>(begin),
+                       points.begin() + static_cast<std::ptrdiff_t>(end), measured_sides);
+}
+
+// A commit with the very files of the reference has no facts of a measurement.
+bool differ(const std::string& before, const std::string& after) {
+    return !before.empty() && !after.empty() && before != after;
 }
 
 // Which side moved by more than half of the shift. A machine that changed moves both, and the ratio
 // only by what the two sides feel differently.
 std::string cause_of(const Points& points, std::size_t begin, std::size_t at, std::size_t end,
                      double shift) {
-    if (points[at].machine != points[at - 1].machine) return "machine";
-    if (!has_raw_times(points)) return "code";
+    if (differ(points[at - 1].machine, points[at].machine)) return "hardware";
+    if (differ(points[at - 1].method, points[at].method)) return "method";
+    if (!has_raw_times(points, begin, at) || !has_raw_times(points, at, end)) return "code";
     const double reference =
         median_of(points, at, end, log_reference) - median_of(points, begin, at, log_reference);
     const double champion =
         median_of(points, at, end, log_champion) - median_of(points, begin, at, log_champion);
     const bool reference_explains =
         reference * shift > 0 && std::fabs(reference) > std::fabs(shift) / 2;
-    return reference_explains && std::fabs(reference) > std::fabs(champion) ? "reference" : "code";
+    if (!reference_explains || std::fabs(reference) <= std::fabs(champion)) return "code";
+    // The very same reference, built and asked in the same way, ran at another speed.
+    return points[at].method.empty() ? "method" : "hardware";
+}
+
+// Where both detectors see the same change.
+constexpr std::size_t kSamePlace = 3;
+
+void cross_check(const std::vector<double>& logs, TrackJudgement& judged) {
+    const std::size_t skipped = logs.size() - std::min(logs.size(), kCrossChecked);
+    std::vector<bool> matched;
+    const std::vector<std::size_t> others = edivisive(Values(logs).subspan(skipped));
+    matched.resize(others.size(), false);
+    for (TrackChange& change : judged.changes) {
+        for (std::size_t i = 0; i < others.size(); ++i) {
+            const std::size_t at = others[i] + skipped;
+            if (std::max(at, change.index) - std::min(at, change.index) > kSamePlace) continue;
+            change.cross_checked = matched[i] = true;
+        }
+    }
+    for (std::size_t i = 0; i < others.size(); ++i) {
+        if (!matched[i]) judged.only_cross_check.push_back(others[i] + skipped);
+    }
 }
 
 std::string short_commit(const std::string& commit) { return commit.substr(0, 10); }
@@ -73,9 +110,22 @@ std::string range_text(const TrackSummary& one, const TrackChange& change) {
 }
 
 std::string change_text(const TrackSummary& one, const TrackChange& change) {
-    return fmt::format("{} {} at {} ({}; p {:.1g})", change.shift < 0 ? "▼ slower" : "▲ faster",
+    std::string checks = fmt::format("p {:.1g}", change.p);
+    if (change.confirmation != Confirmation::none) {
+        checks += fmt::format("; direct A/B: {}", name(change.confirmation));
+    }
+    if (!change.cross_checked) checks += "; not found by E-Divisive";
+    return fmt::format("{} {} at {} ({}; {})", change.shift < 0 ? "▼ slower" : "▲ faster",
                        figures::percent(std::expm1(change.shift), 1), range_text(one, change),
-                       change.cause, change.p);
+                       change.cause, checks);
+}
+
+nlohmann::json interval_of(const Interval& interval) {
+    nlohmann::json out = nlohmann::json::array();
+    for (const std::optional<double>& end : {interval.low, interval.high}) {
+        out.push_back(end ? nlohmann::json(std::expm1(*end)) : nlohmann::json());
+    }
+    return out;
 }
 
 std::string subject_of(const TrackSummary& one, const TrackChange& change) {
@@ -84,12 +134,37 @@ std::string subject_of(const TrackSummary& one, const TrackChange& change) {
 
 }  // namespace
 
+const char* name(Confirmation confirmation) {
+    switch (confirmation) {
+        case Confirmation::none:
+            return "";
+        case Confirmation::confirmed:
+            return "confirmed";
+        case Confirmation::refuted:
+            return "refuted";
+        case Confirmation::open:
+            return "open";
+    }
+    return "";
+}
+
+Confirmation confirmation_of(const std::string& text) {
+    for (const Confirmation one :
+         {Confirmation::confirmed, Confirmation::refuted, Confirmation::open}) {
+        if (text == name(one)) return one;
+    }
+    return Confirmation::none;
+}
+
 TrackJudgement judge_track(const std::vector<TrackPoint>& points) {
     TrackJudgement judged;
     if (points.empty()) return judged;
-    std::vector<double> ratios;
+    std::vector<double> ratios, logs;
     for (const TrackPoint& point : points) ratios.push_back(point.ratio);
-    const ChangePoints found = robust_change_points(ratios);
+    for (const double ratio : ratios) logs.push_back(std::log(ratio));
+    ChangePointOptions options;
+    options.exact_scale = kExactScale;
+    const ChangePoints found = robust_change_points(ratios, options);
     if (points.size() > 1) judged.noise = found.scale;
     std::vector<std::size_t> edges{0};
     edges.insert(edges.end(), found.change_points.begin(), found.change_points.end());
@@ -105,9 +180,15 @@ TrackJudgement judge_track(const std::vector<TrackPoint>& points) {
         change.before = points[change.index - 1].commit;
         change.shift = found.segment_medians[j + 1] - found.segment_medians[j];
         change.p = found.pvalues[j];
+        const Values all(logs);
+        const LevelShift shift =
+            level_shift(all.subspan(edges[j], change.index - edges[j]),
+                        all.subspan(change.index, edges[j + 2] - change.index));
+        change.interval = {shift.low, shift.high};
         change.cause = cause_of(points, edges[j], change.index, edges[j + 2], change.shift);
         judged.changes.push_back(change);
     }
+    cross_check(logs, judged);
     return judged;
 }
 
@@ -170,7 +251,11 @@ nlohmann::json track_alert(const TrackSummary& one) {
                            {"subject", subject_of(one, change)},
                            {"shift", std::expm1(change.shift)},
                            {"p", change.p},
+                           {"interval", interval_of(change.interval)},
                            {"cause", change.cause},
+                           {"confirmation", name(change.confirmation)},
+                           {"confirmed_by", change.confirmed_by},
+                           {"cross_checked", change.cross_checked},
                            {"compare", compare_url(one.forge, change.before, change.commit)}});
     }
     return {{"text", text},

@@ -20,26 +20,40 @@ struct TrackPoint {
     double ratio = 0;           // t(reference) / t(champion), above zero; higher is faster
     Interval interval;          // of the ratio
     int pairs = 0;              // valid pairs behind it
-    double champion_ns = 0, reference_ns = 0;  // median time of a token; raw, for the grey line
-    std::string machine;                       // what must be equal for two points to be comparable
-    std::string experiment;                    // id of the record behind it
+    // Raw, for the grey line: median time of a token, or of another program its metric's value.
+    double champion_ns = 0, reference_ns = 0;
+    std::string machine;  // what must be equal for two points to be comparable
+    std::string method;   // how it was measured: question, reference, compilers; empty: not known
+    std::string experiment;  // id of the record behind it
 };
+
+// What a direct A/B of the two sides of a change said. open: its pairs ran out.
+enum class Confirmation { none, confirmed, refuted, open };
+const char* name(Confirmation confirmation);  // "" for none
+Confirmation confirmation_of(const std::string& name);
 
 // Where a new level begins.
 struct TrackChange {
     std::size_t index = 0;       // of the first point at the new level
     std::string commit, before;  // first commit of the new level, last one of the old
     double shift = 0;            // of the segments' medians, log units; below zero is slower
+    Interval interval;           // 95 %, of the shift, log units
     double p = 1;                // rank-sum test between the neighbouring segments
-    // code: only the champion moved · reference: the frozen side moved · machine: host or kernel
-    // changed there
+    bool cross_checked = false;  // E-Divisive finds it too
+    // By the control series, the frozen reference: code, only the commit's side moved · method, the
+    // question, the reference or a compiler changed there · hardware, host or kernel did, or both
+    // sides moved · noise, a direct A/B of the two sides shows nothing.
     std::string cause;
+    Confirmation confirmation = Confirmation::none;
+    std::string confirmed_by;  // id of that A/B
 };
 
 struct TrackJudgement {
     std::vector<double> level;  // per point: its segment's median ratio
     double noise = 0;           // scale of a single point, log units; 0 below two points
     std::vector<TrackChange> changes;
+    std::vector<std::size_t>
+        only_cross_check;  // points that E-Divisive finds and this rule does not
 };
 
 // Change points by the rule of change_points.h on ln(ratio); fewer than eight points have none.
@@ -55,6 +69,8 @@ std::string compare_url(const std::string& forge, const std::string& before,
 // One series as the alerts speak of it.
 struct TrackSummary {
     std::string series, metric, host, forge;
+    std::string repository;  // how `steady bisect` names it; empty: this project
+    std::string question;    // file that is asked; empty: of the standing suite
     std::vector<TrackPoint> points;
     TrackJudgement judged;
     std::vector<TrackChange> found;  // those that this run saw first

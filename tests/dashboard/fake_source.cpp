@@ -22,6 +22,7 @@ MakeSource fake_source() {
         };
         source->outline = source->record;
         source->runs = [](const std::string&) { return std::vector<Run>{}; };
+        source->who_did = [](const std::string&) { return std::vector<page::Deed>{}; };
         source->queue = [] { return std::vector<page::QueueRow>{}; };
         source->hosts = [] { return std::vector<page::HostDetail>{}; };
         source->kernels = [] { return std::vector<page::KernelRow>{}; };
@@ -56,6 +57,11 @@ MakeSource fake_source() {
         source->series = [] { return std::vector<track::SeriesRow>{}; };
         source->series_detail = [](const std::string& name, int) {
             return name == "gone" ? std::nullopt : std::optional<SeriesDetail>(SeriesDetail{});
+        };
+        source->alerts = [](const std::string&) { return std::vector<alerts::Alert>{}; };
+        source->triage_alert = [](const Triage& one) { return one.state; };
+        source->revisions = [](const std::string&, const std::string&) {
+            return std::vector<track::RevisionRow>{};
         };
         source->triage = [](const Triage& one) { return one.state; };
         return source;

@@ -338,6 +338,41 @@ TEST_F(OverDatabase, SeriesMachinesAndAudit) {
     EXPECT_EQ(status_of(get("/w/nosuch.json")), 404);
 }
 
+TEST_F(OverDatabase, AnAlertIsListedAndTriaged) {
+    const json alerts = get_json("/alerts.json")["alerts"];
+    ASSERT_GE(alerts.size(), 1u);
+    EXPECT_FALSE(alerts[0]["again"].get<std::string>().empty());
+    const std::string path = "/api/alerts/" + alerts[0]["id"].dump();
+    const std::string good = json{{"state", "acknowledged"}, {"owner", "kim"}}.dump();
+    EXPECT_EQ(status_of(post(path, good, "")), 401);
+    EXPECT_EQ(status_of(post(path, good, "cancel-secret")), 403);
+    EXPECT_EQ(status_of(post(path, "{\"state\":\"maybe\"}", "submit-secret")), 400);
+    EXPECT_EQ(status_of(post("/api/alerts/999999", good, "submit-secret")), 404);
+    EXPECT_EQ(status_of(post(path, good, "submit-secret")), 200);
+    for (const json& one : get_json("/alerts.json?state=acknowledged")["alerts"]) {
+        if (one["id"] != alerts[0]["id"]) continue;
+        EXPECT_EQ(one["owner"], "kim");
+        EXPECT_THAT(one["triaged_by"].get<std::string>(), ::testing::HasSubstr("token"));
+        return;
+    }
+    FAIL() << "the alert is not acknowledged";
+}
+
+TEST_F(OverDatabase, TwoCommitsAreComparedWithinEachSeries) {
+    const std::string name = get_json("/s.json")["rows"][0]["name"];
+    const json points = get_json("/s/" + name + ".json")["points"];
+    const std::string a = points[0]["commit"], b = points[points.size() - 1]["commit"];
+    const json rows = get_json("/revisions/" + a.substr(0, 12) + "..." + b + ".json")["rows"];
+    ASSERT_EQ(rows.size(), 1u);
+    EXPECT_EQ(rows[0]["series"]["name"], name);
+    EXPECT_NEAR(
+        rows[0]["change"].get<double>(),
+        points[points.size() - 1]["ratio"].get<double>() / points[0]["ratio"].get<double>() - 1,
+        1e-9);
+    EXPECT_EQ(status_of(get("/revisions/x...y.json")), 400);
+    EXPECT_EQ(status_of(get("/revisions/" + a + ".json")), 400);
+}
+
 TEST_F(OverDatabase, TriageIsCheckedAndKept) {
     const std::string name = get_json("/s.json")["rows"][0]["name"];
     const std::string id = get_json("/s/" + name + ".json")["changes"][0]["id"].dump();
@@ -348,7 +383,7 @@ TEST_F(OverDatabase, TriageIsCheckedAndKept) {
     EXPECT_EQ(status_of(post(path, good, "cancel-secret")), 403);
     EXPECT_EQ(status_of(post(path, good, "submit-secret")), 200);
     const json kept = get_json("/s/" + name + ".json?limit=999")["changes"][0];
-    EXPECT_EQ(kept["state"], "confirmed");
+    EXPECT_EQ(kept["state"], "acknowledged") << "the word of earlier versions is taken, too";
     EXPECT_EQ(kept["note"], note);
     for (const char* bad : {"[]", "", "{\"state\":\"maybe\"}", "{\"state\":1}", "{\"x\":1}",
                             "{\"state\":\"new\",\"note\":\"a\\u0000b\"}"}) {

@@ -75,14 +75,14 @@ TEST_F(TrackStore, AChangeIsNewOnceAndKeepsItsTriage) {
 
     Connection page({.url = database.url(), .role = DatabaseRole::web, .client = "page"});
     page.transact([&](Transaction& t) {
-        EXPECT_EQ(track::triage(t, series.name, changes()[0].id, "confirmed", "kim", "'; drop"),
-                  "confirmed");
+        EXPECT_EQ(track::triage(t, series.name, changes()[0].id, "acknowledged", "kim", "'; drop"),
+                  "acknowledged");
         EXPECT_EQ(track::triage(t, "other", changes()[0].id, "fixed", "", ""), "");
     });
     for (int i = 41; i < 60; ++i) add(i, value(i, 25));
     EXPECT_TRUE(judge().empty());
     const track::Change kept = changes().at(0);
-    EXPECT_EQ(kept.state, "confirmed");
+    EXPECT_EQ(kept.state, "acknowledged");
     EXPECT_EQ(kept.note, "'; drop");
     EXPECT_FALSE(kept.gone);
 }

@@ -70,10 +70,58 @@ TEST(TrackJudge, NoiseAloneIsNoChange) {
 TEST(TrackJudge, TellsWhichSideMoved) {
     const auto reference = judge_track(history(60, 30, -0.05, Moves::reference));
     ASSERT_EQ(reference.changes.size(), 1u);
-    EXPECT_EQ(reference.changes[0].cause, "reference");
+    EXPECT_EQ(reference.changes[0].cause, "method");
     const auto machine = judge_track(history(60, 30, -0.05, Moves::machine));
     ASSERT_EQ(machine.changes.size(), 1u);
-    EXPECT_EQ(machine.changes[0].cause, "machine");
+    EXPECT_EQ(machine.changes[0].cause, "hardware");
+}
+
+// Counted work has no noise at all: its changes must not hide in the deviation of the whole series.
+TEST(TrackJudge, FindsExactChangesOfCountedWork) {
+    std::vector<TrackPoint> points = history(60, 60, 0, Moves::champion);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        double work = i >= 13 ? 102000 : 100000;
+        if (i >= 27) work = 98940;
+        if (i >= 38 && i < 49) work = 102897;
+        points[i].ratio = 100000 / work;
+        points[i].reference_ns = 100000;
+        points[i].champion_ns = work;
+    }
+    const TrackJudgement judged = judge_track(points);
+    std::vector<std::size_t> found;
+    for (const TrackChange& change : judged.changes) {
+        found.push_back(change.index);
+        EXPECT_TRUE(change.cross_checked) << change.index;
+        EXPECT_EQ(change.cause, "code");
+        ASSERT_TRUE(change.interval.low && change.interval.high);
+        EXPECT_NEAR(*change.interval.low, change.shift, 1e-9);
+    }
+    EXPECT_EQ(found, (std::vector<std::size_t>{13, 27, 38, 49}));
+    EXPECT_TRUE(judged.only_cross_check.empty());
+}
+
+TEST(TrackJudge, TheIntervalHoldsTheShift) {
+    int inside = 0;
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+        for (const TrackChange& change :
+             judge_track(history(60, 40, -0.04, Moves::champion, seed)).changes) {
+            inside += *change.interval.low <= -0.04 && -0.04 <= *change.interval.high ? 1 : 0;
+        }
+    }
+    EXPECT_GE(inside, 34) << "of 40, at 95 %";
+}
+
+// The same reference, built and asked in the same way, at another speed: the machine.
+TEST(TrackJudge, AReferenceThatMovesIsTheMachineWhenItsBuildIsKnown) {
+    auto points = history(60, 30, -0.05, Moves::reference);
+    for (TrackPoint& point : points) point.method = "question=1";
+    EXPECT_EQ(judge_track(points).changes.at(0).cause, "hardware");
+    points = history(60, 30, -0.05, Moves::champion);
+    for (std::size_t i = 0; i < points.size(); ++i) points[i].method = i < 30 ? "gcc 12" : "gcc 13";
+    const TrackChange change = judge_track(points).changes.at(0);
+    if (change.index == 30) {
+        EXPECT_EQ(change.cause, "method");
+    }
 }
 
 TEST(TrackJudge, FewPointsHaveNoChange) {

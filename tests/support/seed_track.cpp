@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "runner/storage/alert_store.h"
 #include "runner/storage/connection.h"
 #include "runner/storage/track_store.h"
 #include "tests/support/seed_records.h"
@@ -124,6 +125,7 @@ void seed_series(const std::string& url, std::uint64_t seed) {
             }
         });
     }
+    connection.transact([](Transaction& transaction) { alerts::gather(transaction, {}); });
 }
 
 }  // namespace steady

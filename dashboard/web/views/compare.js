@@ -2,7 +2,17 @@
 // of the other: the page says what differs and offers a rerun instead.
 import { get } from '../api.js';
 import { h } from '../dom.js';
-import { badge, command, effect, empty, experimentLink, section, table } from '../parts.js';
+import {
+  badge,
+  command,
+  effect,
+  empty,
+  experimentLink,
+  section,
+  shortened,
+  shortId,
+  table,
+} from '../parts.js';
 
 function gateRows(data) {
   const rows = new Map();
@@ -76,8 +86,8 @@ export default {
                 h('span', { class: 'dim' }, row.gate.level, ' ', row.gate.metric),
               ],
             },
-            { head: data.a.id, number: true, cell: (row) => cell(row.a) },
-            { head: data.b.id, number: true, cell: (row) => cell(row.b) },
+            { head: shortId(data.a.id), number: true, class: 'wrap', cell: (row) => cell(row.a) },
+            { head: shortId(data.b.id), number: true, class: 'wrap', cell: (row) => cell(row.b) },
           ],
           gateRows(data),
           { label: 'Gates of both' },
@@ -88,12 +98,12 @@ export default {
         data.environment.length
           ? table(
               [
-                { head: 'Fact', cell: (row) => row.key },
-                { head: data.a.id, cell: (row) => row.a ?? '–' },
-                { head: data.b.id, cell: (row) => row.b ?? '–' },
+                { head: 'Fact', class: 'wrap', cell: (row) => row.key },
+                { head: shortId(data.a.id), class: 'wrap', cell: (row) => shortened(row.a) },
+                { head: shortId(data.b.id), class: 'wrap', cell: (row) => shortened(row.b) },
               ],
               data.environment,
-              { label: 'Differences of environment' },
+              { label: 'Differences of environment', class: 'halves' },
             )
           : empty('No difference.'),
       ),

@@ -7,6 +7,7 @@ import { count, duration, interval, minute, nanoseconds, percent, words } from '
 import {
   badge,
   copyButton,
+  cpuName,
   effect,
   empty,
   facts,
@@ -111,7 +112,9 @@ function verdictHead(data) {
     result
       ? `${result.pairs} pairs${result.discarded ? `, ${result.discarded} discarded` : ''}`
       : `pair ${data.pairs_done} of at most ${data.pairs_max}`,
-    data.attempts.length ? `on ${data.attempts.at(-1).host}` : null,
+    data.attempts.length
+      ? `on ${cpuName(data.environment.facts.cpu_model) || data.attempts.at(-1).host}`
+      : null,
     data.spec.owner ? `asked by ${data.spec.owner}` : null,
     data.seconds ? `measured for ${duration(data.seconds)}` : null,
     data.decided_at

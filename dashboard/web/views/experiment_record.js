@@ -76,7 +76,22 @@ export function attempts(data) {
         )
       : h('p', { class: 'dim' }, 'No earlier experiment on this question.'),
     data.spec.retry_if ? h('p', null, 'Worth another try when ', data.spec.retry_if, '.') : null,
+    whoDid(data.who_did ?? []),
     compareForm(data),
+  );
+}
+
+// The token's name, or the login at the command line.
+function whoDid(deeds) {
+  if (!deeds.length) return null;
+  return h(
+    'p',
+    { class: 'dim small who-did' },
+    deeds.map((one, i) => [
+      i ? ' · ' : '',
+      `${one.what} by ${one.actor}${one.detail ? ` (${one.detail})` : ''} `,
+      time(one.at),
+    ]),
   );
 }
 

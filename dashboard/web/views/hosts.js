@@ -2,7 +2,7 @@
 import { get } from '../api.js';
 import { h } from '../dom.js';
 import { bytes, percent } from '../format.js';
-import { empty, experimentLink, facts, folded, machineTabs, table, time } from '../parts.js';
+import { empty, experimentLink, facts, folded, machineName, machineTabs, table, time } from '../parts.js';
 
 // Smallest effect seen with 95 % power in 50 pairs at one-sided 1 %: (2.33 + 1.64) · sigma / sqrt 50.
 export const detectable = (sigma) => (3.97 * sigma) / Math.sqrt(50);
@@ -18,7 +18,7 @@ function hostCard(host) {
     h(
       'header',
       null,
-      h('h2', null, host.name),
+      h('h2', null, machineName(host.name, [host])),
       host.draining ? h('span', { class: 'badge state-queued' }, 'draining') : null,
     ),
     facts([

@@ -3,7 +3,7 @@
 import { get } from '../api.js';
 import { h } from '../dom.js';
 import { count, nanoseconds, percent } from '../format.js';
-import { empty, experimentLink, table, time } from '../parts.js';
+import { empty, experimentLink, shortId, table, time } from '../parts.js';
 
 const newest = (rows) => rows.reduce((best, row) => (row.at > best ? row.at : best), '');
 
@@ -70,6 +70,7 @@ function kernelTable(rows) {
       },
       {
         head: 'Variant',
+        class: 'wrap',
         cell: (row) => [
           h('code', null, row.variant),
           row.champion
@@ -101,13 +102,14 @@ function kernelTable(rows) {
       { head: '', cell: (row) => (bandwidth(row) === null ? '' : meter(row, most)) },
       {
         head: 'Measured in',
-        class: 'small',
-        cell: (row) => [experimentLink(row.experiment), ` (${row.arm})`],
+        class: 'small wrap',
+        cell: (row) => [experimentLink(row.experiment, shortId(row.experiment)), ` (${row.arm})`],
       },
       {
         head: 'Accepted by',
-        class: 'small',
-        cell: (row) => (row.accepted_by ? experimentLink(row.accepted_by) : '–'),
+        class: 'small wrap',
+        cell: (row) =>
+          row.accepted_by ? experimentLink(row.accepted_by, shortId(row.accepted_by)) : '–',
       },
       { head: 'When', class: 'dim nowrap', cell: (row) => time(row.at) },
     ],

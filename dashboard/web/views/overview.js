@@ -4,7 +4,17 @@ import { go } from '../navigation.js';
 import { commonScale, intervalBar } from '../charts/interval_bar.js';
 import { h } from '../dom.js';
 import { duration, percent, words } from '../format.js';
-import { badge, effect, empty, experimentLink, progressBar, table, time } from '../parts.js';
+import {
+  badge,
+  command,
+  effect,
+  empty,
+  experimentLink,
+  machineName,
+  progressBar,
+  table,
+  time,
+} from '../parts.js';
 
 const FILTERS = ['verdict', 'state', 'owner', 'metric', 'host', 'q', 'suite', 'before'];
 const VERDICTS = ['accept', 'reject', 'inconclusive', 'invalid'];
@@ -143,7 +153,7 @@ function filterBar(query) {
   );
 }
 
-function verdictTable(rows) {
+function verdictTable(rows, hosts) {
   const scale = commonScale(rows);
   return table(
     [
@@ -172,7 +182,7 @@ function verdictTable(rows) {
         cell: (row) => (Number.isFinite(row.effect) ? intervalBar(row, scale) : null),
       },
       { head: 'Metric', cell: (row) => (row.metric ? h('code', null, row.metric) : null) },
-      { head: 'Machine', class: 'dim nowrap', cell: (row) => row.host },
+      { head: 'Machine', class: 'dim', cell: (row) => machineName(row.host, hosts) },
       {
         head: 'Decided',
         class: 'dim nowrap',
@@ -201,9 +211,36 @@ function strip(data) {
           .slice(0, 1)
           .map(
             (noise) =>
-              ` · ${host.name.slice(0, 12)}: noise (A/A, σ) ${percent(noise.sigma_d).replace('+', '')} (${noise.metric})`,
+[
+              ' · ',
+              machineName(host.name, data.hosts),
+              `: noise (A/A, σ) ${percent(noise.sigma_d).replace('+', '')} (${noise.metric})`,
+            ],
           ),
       ),
+  );
+}
+
+// An empty database explains itself: what would stand here, and three ways to see it.
+function firstVisit() {
+  return h(
+    'article',
+    { class: 'card first-visit' },
+    h('h2', null, 'No experiment yet'),
+    h(
+      'p',
+      null,
+      'Steady decides whether a change makes a program faster. A question names two arms; both run ' +
+        'in pairs, in random order, until the evidence is clear. Its verdict appears here, with the ' +
+        'effect, its interval and every pair behind it.',
+    ),
+    h('p', null, 'Read the verdicts that come with Steady:'),
+    command('steady import --shipped'),
+    h('p', null, 'Ask a small question of this machine:'),
+    command('steady demo'),
+    h('p', null, 'Compare two commands:'),
+    command("steady ab 'COMMAND A' 'COMMAND B'"),
+    h('p', null, 'Or ', h('a', { href: '/submit' }, 'submit a question'), ' to a worker.'),
   );
 }
 
@@ -232,19 +269,10 @@ export default {
       strip(data),
       filterBar(query),
       rows.length
-        ? verdictTable(rows)
-        : empty(
-            [...query.keys()].length ? 'Nothing matches these filters. ' : 'No experiment yet. ',
-            [...query.keys()].length
-              ? h('a', { href: '/' }, 'Show all')
-              : [
-                  'Start with ',
-                  h('code', null, './steady demo'),
-                  ' or ',
-                  h('a', { href: '/submit' }, 'submit one'),
-                  '.',
-                ],
-          ),
+        ? verdictTable(rows, data.hosts)
+        : [...query.keys()].length
+          ? empty('Nothing matches these filters. ', h('a', { href: '/' }, 'Show all'))
+          : firstVisit(),
       h(
         'nav',
         { class: 'pager', 'aria-label': 'Older and newer' },

@@ -4,7 +4,7 @@ import { get, getText, post, setToken, token } from '../api.js';
 import { go, show } from '../navigation.js';
 import { seriesChart } from '../charts/series.js';
 import { h, replace } from '../dom.js';
-import { minute, nanoseconds, percent } from '../format.js';
+import { interval, minute, nanoseconds, percent } from '../format.js';
 import {
   badge,
   copyButton,
@@ -16,7 +16,7 @@ import {
   time,
 } from '../parts.js';
 
-const STATES = ['new', 'confirmed', 'ignored', 'fixed'];
+const STATES = ['new', 'acknowledged', 'fixed', 'wrong'];
 const MODES = { abs: '× reference', pct: '% since start', prev: '% since previous' };
 
 function address(query, changes) {
@@ -48,7 +48,15 @@ function windowOf(data, query) {
   return { points, mode, scaled };
 }
 
-function pointLine(points, at) {
+// A raw value: the engine's time of a token, else the metric with its unit.
+function rawValue(series, value) {
+  if (!(value > 0)) return '–';
+  if (!series.repository) return `${nanoseconds(value)} a token`;
+  if (series.unit === 'ns') return nanoseconds(value);
+  return `${Number(value.toPrecision(5))}${series.unit ? ` ${series.unit}` : ''}`;
+}
+
+function pointLine(points, at, series) {
   const point = points[at];
   if (!point) return h('p', { class: 'dim' }, 'Point at a dot or select one to see its commit.');
   const before = points[at - 1];
@@ -63,7 +71,7 @@ function pointLine(points, at) {
     ' · ',
     h('strong', null, `${point.ratio.toFixed(3)}×`),
     ' ',
-    h('span', { class: 'dim' }, `${point.pairs} pairs, ${nanoseconds(point.champion_ns)} a token`),
+    h('span', { class: 'dim' }, `${point.pairs} pairs, ${rawValue(series, point.champion_ns)}`),
     ` · ${percent(point.ratio / points[0].ratio - 1, 1)} since start`,
     point.experiment ? [' · ', experimentLink(point.experiment, 'experiment')] : null,
     point.experiment && before?.experiment
@@ -108,7 +116,7 @@ function chart(data, query) {
   const { points, mode, scaled } = windowOf(data, query);
   if (!points.length) return empty('Nothing is measured in this window.');
   const chosen = points.findIndex((one) => one.commit.startsWith(query.get('at') ?? '-'));
-  const line = h('div', { class: 'point', 'aria-live': 'polite' }, pointLine(points, chosen));
+  const line = h('div', { class: 'point', 'aria-live': 'polite' }, pointLine(points, chosen, data.series));
   const choose = (i) => go(address(query, { at: points[i].commit.slice(0, 12) }), true);
   const marks = data.changes
     .filter((one) => !one.gone)
@@ -134,7 +142,7 @@ function chart(data, query) {
         }),
       ),
     onChoose: choose,
-    onHover: (i) => replace(line, pointLine(points, i ?? chosen)),
+    onHover: (i) => replace(line, pointLine(points, i ?? chosen, data.series)),
   });
   const step = { ArrowLeft: -1, ArrowRight: 1 };
   const holder = h(
@@ -252,10 +260,24 @@ function changeCard(data, change) {
       'p',
       { class: 'dim small' },
       {
-        code: 'Only the defaults changed their time: the cause is in these commits. ',
-        reference: 'The frozen reference changed its time: the build or its flags changed. ',
-        machine: 'The machine changed at this point; this says nothing about the code. ',
+        code: 'Only the commits’ side changed its time: the cause is in these commits. ',
+        method: 'The question, the reference or a compiler changed here, not the code. ',
+        hardware: 'The machine changed at this point; this says nothing about the code. ',
+        noise: 'A direct A/B of the two sides shows nothing: noise. ',
       }[change.cause],
+      change.confirmation
+        ? [
+            'A direct A/B of the two sides: ',
+            change.confirmed_by
+              ? experimentLink(change.confirmed_by, change.confirmation)
+              : change.confirmation,
+            '. ',
+          ]
+        : null,
+      change.cross_checked ? 'E-Divisive finds it too. ' : 'E-Divisive does not find it. ',
+      change.interval?.[0] === null || change.interval === undefined
+        ? null
+        : `Shift ${interval(change.interval, 1)}. `,
       `p ${change.p < 1e-4 ? change.p.toExponential(0) : change.p.toPrecision(2)} · found `,
       time(change.found_at),
       change.triaged_at ? [' · triaged ', time(change.triaged_at)] : null,
@@ -309,7 +331,7 @@ function pointTable(data) {
         {
           head: '× reference',
           number: true,
-          cell: (row) => (row.ratio === null ? badge('', 'failed') : row.ratio.toFixed(3)),
+          cell: (row) => (row.ratio === null ? badge('', 'failed') : row.ratio.toFixed(4)),
         },
         {
           head: '95 % interval',
@@ -320,7 +342,11 @@ function pointTable(data) {
               ? ''
               : `[${row.interval[0].toFixed(3)}, ${row.interval[1].toFixed(3)}]`,
         },
-        { head: 'A token', number: true, cell: (row) => nanoseconds(row.champion_ns) },
+        {
+          head: data.series.repository ? data.series.metric : 'A token',
+          number: true,
+          cell: (row) => rawValue(data.series, row.champion_ns).replace(' a token', ''),
+        },
         {
           head: 'Record',
           cell: (row) => (row.experiment ? experimentLink(row.experiment, 'experiment') : ''),
@@ -334,7 +360,7 @@ function pointTable(data) {
 
 export default {
   title: ([name]) => name,
-  cli: () => 'steady track --list --json',
+  cli: () => 'steady track --list --json', // with --repo NAME for another repository
   every: 10000,
   busy: () => Boolean(document.activeElement?.closest('.triage, #history')),
   load: ([name], query, signal) => get(`/s/${encodeURIComponent(name)}.json`, signal),
@@ -343,7 +369,7 @@ export default {
     const last = measured.at(-1);
     const away = last?.level ? last.ratio / last.level - 1 : null;
     const openChanges = data.changes.filter(
-      (one) => !one.gone && ['new', 'confirmed'].includes(one.state),
+      (one) => !one.gone && ['new', 'acknowledged'].includes(one.state) && one.cause !== 'noise',
     );
     const slower = openChanges.some((one) => one.shift < 0);
     return h(
@@ -385,6 +411,9 @@ export default {
           'p',
           { class: 'dim' },
           h('code', null, data.series.metric),
+          data.series.reference
+            ? [' against ', h('code', null, data.series.reference.slice(0, 10))]
+            : null,
           ` · ${data.series.model} · on ${data.series.host} · ${measured.length} measurements · noise of one `,
           `${percent(data.series.noise, 2).replace('+', '')} · ${openChanges.length === 1 ? '1 open change' : `${openChanges.length || 'no'} open changes`}`,
         ),

@@ -1,6 +1,7 @@
 // Regression tracking: one row per question of the standing suite and machine; rows that need
 // triage come first.
 import { get } from '../api.js';
+import { go } from '../navigation.js';
 import { spark } from '../charts/spark.js';
 import { h } from '../dom.js';
 import { percent } from '../format.js';
@@ -29,21 +30,49 @@ function open(row) {
   );
 }
 
+// Two commits over all series.
+function twoCommits() {
+  const field = (id, label) =>
+    h(
+      'label',
+      null,
+      h('span', null, label),
+      h('input', { id, required: true, pattern: '[0-9a-f]{7,40}', autocomplete: 'off' }),
+    );
+  return h(
+    'form',
+    {
+      class: 'filters',
+      onsubmit: (event) => {
+        event.preventDefault();
+        const [a, b] = ['commit-a', 'commit-b'].map((id) => document.getElementById(id).value);
+        go(`/revisions/${a}...${b}`);
+      },
+    },
+    field('commit-a', 'Commit A'),
+    field('commit-b', 'Commit B'),
+    h('button', { type: 'submit' }, 'Compare'),
+  );
+}
+
 export default {
   title: () => 'Trends',
   cli: () => 'steady track --list --json',
   every: 10000,
+  busy: () => Boolean(document.activeElement?.closest('.filters')),
   load: (params, query, signal) => get('/s.json', signal),
   draw: (data) =>
     h(
       'div',
       null,
       h('h1', null, 'Trends'),
+      h('p', { class: 'actions' }, h('a', { class: 'button quiet', href: '/alerts' }, 'Alerts')),
+      twoCommits(),
       h(
         'p',
         { class: 'dim' },
-        'Each commit’s champions against a frozen reference in the same process: the machine’s own ' +
-          'drift cancels, so a new level is a change of the code.',
+        'Each commit in pairs with one pinned reference: the machine’s own drift cancels, so a new ' +
+          'level is a change of the code.',
       ),
       data.rows.length
         ? table(
@@ -55,7 +84,7 @@ export default {
                   h(
                     'div',
                     { class: 'claim' },
-                    h('a', { href: `/s/${row.name}` }, row.watch.replace(/^watch-/, '')),
+                    h('a', { href: `/s/${row.name}` }, row.watch.replace(/^watch-/, '').split(':').at(-1)),
                   ),
                   h('div', { class: 'dim small' }, `${row.model} on ${row.host}`),
                 ],
@@ -86,7 +115,9 @@ export default {
         : empty(
             'No series yet. ',
             h('code', null, './steady track --backfill 20'),
-            ' builds and measures the last twenty commits.',
+            ' builds and measures the last twenty commits of Steady, ',
+            h('code', null, './steady track --repo NAME --backfill 20'),
+            ' those of another program.',
           ),
     ),
 };

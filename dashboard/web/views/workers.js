@@ -2,7 +2,7 @@
 import { get } from '../api.js';
 import { h } from '../dom.js';
 import { ago, duration } from '../format.js';
-import { empty, experimentLink, facts, machineTabs, table, time } from '../parts.js';
+import { empty, experimentLink, facts, machineName, machineTabs, table, time } from '../parts.js';
 
 function leaseText(row) {
   if (!row.running) return 'nothing';
@@ -32,7 +32,13 @@ function card(row, alone) {
       h(
         'h2',
         null,
-        alone ? row.host : h('a', { href: `/w/${encodeURIComponent(row.host)}` }, row.host),
+        alone
+          ? machineName(row.host, [{ name: row.host, facts: row.facts }])
+          : h(
+              'a',
+              { href: `/w/${encodeURIComponent(row.host)}` },
+              machineName(row.host, [{ name: row.host, facts: row.facts }]),
+            ),
       ),
       row.draining ? h('span', { class: 'badge state-queued' }, 'draining') : null,
       row.running ? h('span', { class: 'badge state-running' }, '▶ working') : null,

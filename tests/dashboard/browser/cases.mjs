@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { chromium as driver } from 'playwright-core';
 import { FLAGS } from './setup.mjs';
 
-const PAGES = ['/', '/q', '/j', '/s', '/kernels', '/hosts', '/w', '/aa', '/owners', '/submit'];
+const PAGES = ['/', '/q', '/j', '/s', '/alerts', '/kernels', '/hosts', '/w', '/aa', '/owners', '/submit'];
 async function api(context, path) {
   return (await fetch(context.address + path)).json();
 }
@@ -265,21 +265,57 @@ const cases = {
     const name = rows.find((row) => row.open_changes).name;
     await open(context, `/s/${name}`);
     const card = page.locator('article.change').first();
-    await card.locator('select').selectOption('ignored');
+    await card.locator('select').selectOption('wrong');
     await card.locator('input').nth(1).fill('<b>the machine was moved</b>');
     await card.getByRole('button', { name: 'Save' }).click();
     await card.getByText(/a token with scope submit is needed/).waitFor();
     context.expected.push(/401/);
     await card.locator('input[type=password]').fill('browser-submit');
     await card.getByRole('button', { name: 'Save' }).click();
-    await page.locator('.triage-ignored').first().waitFor();
+    await page.locator('.triage-wrong').first().waitFor();
     await page.reload();
-    await page.locator('.triage-ignored').first().waitFor();
+    await page.locator('.triage-wrong').first().waitFor();
     assert.equal(
       await page.locator('article.change').first().locator('input').nth(1).inputValue(),
       '<b>the machine was moved</b>',
     );
     await page.evaluate(() => sessionStorage.clear());
+  },
+
+  async 'an alert names its commits and is triaged with its changes'(context) {
+    const { page } = context;
+    await open(context, '/alerts');
+    const card = page.locator('article.change').first();
+    assert.match(await card.innerText(), /steady-engine|failed/);
+    const id = await card.getAttribute('id');
+    await page.screenshot({ path: join(context.shots, 'alerts.png'), fullPage: true });
+    await page.evaluate(() => sessionStorage.setItem('steady.token', 'browser-submit'));
+    await page.reload();
+    await page.locator(`#${id} select`).selectOption('fixed');
+    await page.locator(`#${id} input`).nth(1).fill('<i>mended</i>');
+    await page.locator(`#${id}`).getByRole('button', { name: 'Save' }).click();
+    await page.getByText(/1 closed/).waitFor();
+    const { alerts } = await api(context, '/alerts.json');
+    const one = alerts.find((alert) => `alert-${alert.id}` === id);
+    assert.equal(one.state, 'fixed');
+    assert.equal(one.note, '<i>mended</i>');
+    assert.match(one.triaged_by, /^token /);
+    await page.evaluate(() => sessionStorage.clear());
+  },
+
+  async 'two commits over all series show what moved'(context) {
+    const { page } = context;
+    const { rows } = await api(context, '/s.json');
+    const { points } = await api(context, `/s/${rows[0].name}.json`);
+    const measured = points.filter((point) => point.ratio !== null);
+    await open(context, '/s');
+    await page.getByLabel('Commit A').fill(measured[0].commit.slice(0, 12));
+    await page.getByLabel('Commit B').fill(measured.at(-1).commit.slice(0, 12));
+    await page.getByRole('button', { name: 'Compare' }).click();
+    await page.waitForURL(/\/revisions\//);
+    await page.getByRole('heading', { name: 'Moved' }).waitFor();
+    await page.screenshot({ path: join(context.shots, 'revisions.png'), fullPage: true });
+    assert.match(await page.locator('main').innerText(), new RegExp(rows[0].name));
   },
 
   async 'copying as Markdown gives the text of the page'(context) {
@@ -379,6 +415,7 @@ const cases = {
       `/x/${one.id}`,
       `/x/${one.id}/pairs`,
       '/s/decode-tiny-on-bench-3f9a21c4',
+      '/revisions/aaaaaaa...bbbbbbb',
       '/w/bench-3f9a21c4',
       `/compare/${one.id}...${one.id}`,
       `/j/${one.decided_at.slice(0, 10)}-${one.id}`,

@@ -138,13 +138,13 @@ async function triages(page, address, shot) {
   await page.getByRole('link', { name: 'decode-tiny' }).first().click();
   await page.waitForSelector('.chart[data-drawn]');
   const card = page.locator('article.change').first();
-  await card.locator('select').selectOption('confirmed');
+  await card.locator('select').selectOption('acknowledged');
   await card.locator('input').nth(0).fill('browser');
   await card.locator('input').nth(1).fill('seen in the night of the new loader');
   await card.getByRole('button', { name: 'Save' }).click();
-  await page.locator('.triage-confirmed').first().waitFor();
+  await page.locator('.triage-acknowledged').first().waitFor();
   await page.reload();
-  await page.locator('.triage-confirmed').first().waitFor();
+  await page.locator('.triage-acknowledged').first().waitFor();
   await shot('5-triage');
 }
 

@@ -1,0 +1,162 @@
+// The inbox: what people should hear of, the open ones first, grouped by range of commits.
+import { get, post, setToken, token } from '../api.js';
+import { show } from '../navigation.js';
+import { h } from '../dom.js';
+import { percent } from '../format.js';
+import { command, empty, experimentLink, folded, table, time } from '../parts.js';
+
+const STATES = ['new', 'acknowledged', 'fixed', 'wrong'];
+
+function range(alert) {
+  const text = `${alert.before.slice(0, 10)}…${alert.commit.slice(0, 10)}`;
+  return alert.compare
+    ? h('a', { href: alert.compare, rel: 'noreferrer' }, h('code', null, text))
+    : h('code', { title: `${alert.before}..${alert.commit}` }, text);
+}
+
+function headline(alert) {
+  if (alert.kind !== 'change') {
+    return [
+      h('strong', null, experimentLink(alert.subject)),
+      ` ${alert.kind === 'failure' ? 'failed' : alert.verdict}`,
+      alert.reason ? `: ${alert.reason.replaceAll('_', ' ')}` : '',
+    ];
+  }
+  const most = alert.series[0]?.shift ?? 0;
+  return [
+    h(
+      'span',
+      { class: `effect ${alert.slower ? 'worse' : 'better'}` },
+      h('strong', null, `${alert.slower ? '▼' : '▲'} ${percent(most, 1)}`),
+    ),
+    ` ${alert.subject.split(':').slice(0, -1).join(':') || 'steady-engine'} `,
+    range(alert),
+  ];
+}
+
+function members(alert) {
+  return table(
+    [
+      { head: 'Series', class: 'wide', cell: (row) => h('a', { href: `/s/${row.series}` }, row.series) },
+      { head: 'Metric', cell: (row) => h('code', null, row.metric) },
+      { head: 'Shift', number: true, cell: (row) => percent(row.shift, 1) },
+      { head: 'Class', cell: (row) => (row.gone ? `${row.cause}, no longer seen` : row.cause) },
+      {
+        head: 'Direct A/B',
+        cell: (row) =>
+          row.confirmed_by ? experimentLink(row.confirmed_by, row.confirmation) : row.confirmation || '–',
+      },
+    ],
+    alert.series,
+    { label: `Series of alert ${alert.id}` },
+  );
+}
+
+function form(alert) {
+  const id = `alert-${alert.id}`;
+  const said = h('span', { role: 'status', class: 'small' });
+  const state = h(
+    'select',
+    { id: `${id}-state` },
+    STATES.map((one) => h('option', { value: one, selected: one === alert.state }, one)),
+  );
+  const owner = h('input', { id: `${id}-owner`, value: alert.owner, maxlength: 64, autocomplete: 'off' });
+  const note = h('input', { id: `${id}-note`, value: alert.note, maxlength: 500, autocomplete: 'off' });
+  const secret = h('input', { id: `${id}-token`, type: 'password', autocomplete: 'off' });
+  const asking = h(
+    'label',
+    { class: 'offscreen', hidden: true },
+    h('span', null, 'Token with scope submit'),
+    secret,
+  );
+  const save = async (event) => {
+    event.preventDefault();
+    if (secret.value) setToken(secret.value);
+    try {
+      await post(
+        `/api/alerts/${alert.id}`,
+        JSON.stringify({ state: state.value, owner: owner.value, note: note.value }),
+      );
+      document.activeElement?.blur();
+      await new Promise((resolve) => {
+        setTimeout(resolve, 600); // the list is shared for half a second
+      });
+      show();
+    } catch (error) {
+      if (error.status === 401 || error.status === 403) {
+        asking.hidden = false;
+        asking.classList.remove('offscreen');
+        secret.focus();
+      }
+      said.textContent = error.message;
+    }
+  };
+  return h(
+    'form',
+    { class: 'triage', onsubmit: save },
+    h('label', null, h('span', null, 'State'), state),
+    h('label', null, h('span', null, 'Who looks after it'), owner),
+    h('label', { class: 'grow' }, h('span', null, 'Note'), note),
+    token() ? null : asking,
+    h('button', { type: 'submit', id: `${id}-save` }, 'Save'),
+    said,
+  );
+}
+
+function card(alert) {
+  return h(
+    'article',
+    { class: 'card change', id: `alert-${alert.id}` },
+    h(
+      'header',
+      null,
+      h('span', { class: `badge triage-${alert.state}` }, alert.state),
+      h('span', null, headline(alert)),
+    ),
+    alert.claim ? h('p', null, alert.claim) : null,
+    alert.series.length ? members(alert) : null,
+    h(
+      'p',
+      { class: 'dim small' },
+      'found ',
+      time(alert.at),
+      alert.triaged_by ? ` · triaged by ${alert.triaged_by}` : null,
+      alert.deliveries ? ` · ${alert.deliveries}` : null,
+    ),
+    command(alert.again),
+    form(alert),
+  );
+}
+
+export default {
+  title: () => 'Alerts',
+  cli: () => 'steady alerts list --json',
+  every: 10000,
+  busy: () => Boolean(document.activeElement?.closest('.triage')),
+  load: (params, query, signal) => get('/alerts.json', signal),
+  draw: (data) => {
+    const open = data.alerts.filter((one) => ['new', 'acknowledged'].includes(one.state));
+    const closed = data.alerts.filter((one) => !open.includes(one));
+    return h(
+      'div',
+      null,
+      h('p', { class: 'crumbs' }, h('a', { href: '/s' }, 'Trends'), ' / Alerts'),
+      h('h1', null, 'Alerts'),
+      open.length
+        ? h('div', { class: 'stack' }, open.map(card))
+        : empty(
+            'Nothing is open. ',
+            h('code', null, 'steady track'),
+            ' finds changes of speed, and failed jobs appear here; ',
+            h('code', null, 'steady alerts send'),
+            ' sends them to a webhook or by mail.',
+          ),
+      closed.length
+        ? folded(
+            `${closed.length} closed`,
+            h('div', { class: 'stack' }, closed.map(card)),
+          )
+        : null,
+    );
+  },
+};
