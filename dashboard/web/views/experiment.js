@@ -192,6 +192,13 @@ function hypothesis(data) {
   );
 }
 
+// A commit's first twelve digits name it; all forty push the other arm off the page.
+function setting(value) {
+  const text = value ?? '–';
+  const commit = /^[0-9a-f]{40}$/.test(text);
+  return h('code', commit ? { title: text } : null, commit ? text.slice(0, 12) : text);
+}
+
 function change(data) {
   const rows = data.change.ran ?? data.change.asked;
   const proof = data.change.ran
@@ -203,8 +210,8 @@ function change(data) {
       ? table(
           [
             { head: 'What', cell: (row) => h('code', null, row.path) },
-            { head: 'A (baseline)', cell: (row) => h('code', null, row.a ?? '–') },
-            { head: 'B (candidate)', cell: (row) => h('code', null, row.b ?? '–') },
+            { head: 'A (baseline)', cell: (row) => setting(row.a) },
+            { head: 'B (candidate)', cell: (row) => setting(row.b) },
           ],
           rows,
           { label: 'Difference of the arms' },
