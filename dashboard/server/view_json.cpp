@@ -305,7 +305,7 @@ json analysis_json(const Record& record) {
     }
     return {{"verdict", name(analysis.verdict)},
             {"reason", analysis.reason},
-            {"sentence", outcome_sentence(record.spec, analysis)},
+            {"sentence", outcome_sentence(record)},
             {"metric", analysis.metric},
             {"effect", optional_json(analysis.effect)},
             {"interval", bounds_json(analysis.interval)},

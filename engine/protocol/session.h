@@ -35,12 +35,14 @@ struct AppliedKernel {
     std::string reason;  // "flag", "champion", "nearest", "reference", "follows": engine/README.md
     double calls_per_token = 0;  // counted on a real decode step, not derived from the plan
     double calls_per_pass = 0;   // the same of a prompt's pass of several tokens, if it takes such
+    std::string code;            // hash of the source that ran; empty: an older engine
 };
 
 // What really runs, read back after one decode step and one pass of a prompt.
 struct AppliedArm {
     std::map<std::string, AppliedKernel> kernels;
     std::map<std::string, std::string> steps;
+    std::map<std::string, std::string> code;  // of the steps and of "exec"; empty: an older engine
     int threads = 0;
     std::map<std::string, std::string> engine_flags;  // every flag with its effective value
     double launches_per_token = 0;

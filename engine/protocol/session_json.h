@@ -36,11 +36,13 @@ void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, Appli
     visit("reason", s.reason, true);
     visit("calls_per_token", s.calls_per_token, true);
     visit("calls_per_pass", s.calls_per_pass, false);
+    visit("code", s.code, false);
 }
 template <class S, class V>
 void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, AppliedArm> {
     visit("kernels", s.kernels, true);
     visit("steps", s.steps, true);
+    visit("code", s.code, false);
     visit("threads", s.threads, true);
     visit("engine_flags", s.engine_flags, true);
     visit("launches_per_token", s.launches_per_token, true);
@@ -151,6 +153,14 @@ void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, Error
 }
 
 // ---- writing
+// Replies of engines that hashed no code have no such field, and stored ones are written as they
+// were.
+template <class T>
+bool is_absent(std::string_view name, const T& member) {
+    if constexpr (requires { member.empty(); }) return name == "code" && member.empty();
+    return false;
+}
+
 template <class T>
 Json to_json(const T& value) {
     if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
@@ -165,8 +175,9 @@ Json to_json(const T& value) {
         return array;
     } else {
         Json object = Json::object();
-        fields(value,
-               [&](const char* name, const auto& member, bool) { object[name] = to_json(member); });
+        fields(value, [&](const char* name, const auto& member, bool) {
+            if (!is_absent(name, member)) object[name] = to_json(member);
+        });
         return object;
     }
 }

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string>
 
+#include "engine/exec/code.h"
 #include "engine/model/forward.h"
 #include "engine/run/decode.h"
 
@@ -138,11 +139,17 @@ protocol::AppliedArm applied_arm(Arm& arm) {
         applied.kernels[Op::name] = {std::string(choice.variant->name),
                                      std::string(reason_name(choice.reason)),
                                      static_cast<double>(arm.counter<Op>().calls)};
+        applied.kernels[Op::name].code = code_of(Op::name, choice.variant->name);
     });
     applied.steps = {{"block", std::string(arm.plan.block->name)},
                      {"moe", std::string(arm.plan.moe->name)},
                      {"mla", std::string(arm.plan.mla->name)},
                      {"norm", std::string(arm.plan.norm->name)}};
+    for (const auto& [step, alternative] : applied.steps) {
+        const std::string_view code = code_of(step, alternative);
+        if (!code.empty()) applied.code[step] = code;
+    }
+    applied.code["exec"] = code_of("exec", "threads");
     applied.threads = arm.pool.options().threads;
     applied.engine_flags = engine_flags(arm.options);
     applied.launches_per_token = static_cast<double>(arm.pool.counters().launches);

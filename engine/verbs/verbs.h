@@ -1,6 +1,9 @@
 // The functions behind the verbs, one file each or by theme; the table in verbs.cpp names them.
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "engine/verbs/arguments.h"
 
 namespace steady {
@@ -15,6 +18,10 @@ int run_bench_model(const Arguments& arguments);
 int run_bench_block(const Arguments& arguments);
 int run_profile(const Arguments& arguments);
 int run_session(const Arguments& arguments);
+int run_defaults(const Arguments& arguments);
+
+// The tables of `defaults`, of all classes or one.
+std::string defaults_text(std::string_view only_class);
 
 // The message of an error on standard error; its exit code.
 int report_error();

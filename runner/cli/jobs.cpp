@@ -16,6 +16,7 @@
 #include "runner/queue/submit.h"
 #include "runner/record/record_json.h"
 #include "runner/run/experiment.h"
+#include "runner/statistics/stopping_rule.h"
 #include "runner/storage/migrate.h"
 
 namespace steady {
@@ -89,6 +90,7 @@ std::optional<EarlierEvidence> own_evidence(const Record& earlier, const std::st
 // An A/A run asks nothing, so it has no earlier attempts.
 Prior prior_of(Job& job, const Fingerprint& here) {
     Prior prior;
+    prior.rule = kLatestRule;
     const Spec& spec = job.record.spec;
     const Gate* gate = deciding_gate(spec);
     if (gate == nullptr) return prior;

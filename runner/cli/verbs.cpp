@@ -202,7 +202,10 @@ const std::array kVerbs{
          0,
          1,
          "list journal entries, or print one",
-         {{"check", "", "exit 1 if a file differs from what its record renders, or is missing"},
+         {{"check", "",
+           "exit 1 if a file differs from what its record renders or is missing, a run's names are "
+           "not its content's, a verdict line claims more than its interval, or the code of a "
+           "default is not what its verdict measured"},
           {"about", "WORDS", "list verdicts by flag, op, variant, text, verdict or CPU"},
           {"write", "",
            "write the entry's file again; its Notes are kept; without ID: all missing ones"}},
@@ -371,7 +374,9 @@ const std::array kVerbs{
          0,
          0,
          "simulate the decision rule: shares of accepts and rejects, mean pairs",
-         {{"experiments", "N", "a cell, default 4000"}, {"seed", "S", "default 1"}},
+         {{"experiments", "N", "a cell, default 4000"},
+          {"seed", "S", "default 1"},
+          {"rule", "1|2", "of the stopping rules that records hold, default the latest"}},
          verb_stats_simulate},
     Verb{"replay", "FILE", 1, 1, "apply today's rule to recorded numbers", {}, verb_replay},
     Verb{"db start", "", 0, 0, "start the private database", {}, verb_db_start},

@@ -84,7 +84,9 @@ int verb_stats_check(const Arguments& arguments) {
 int verb_stats_simulate(const Arguments& arguments) {
     const auto n = static_cast<std::size_t>(arguments.number("experiments", 4000, 10, 1000000));
     const auto seed = static_cast<std::uint64_t>(arguments.number("seed", 1, 0, 1000000000));
-    const std::vector<OperatingPoint> points = operating_table(n, seed);
+    const auto rule =
+        static_cast<int>(arguments.number("rule", kLatestRule, kFirstRule, kLatestRule));
+    const std::vector<OperatingPoint> points = operating_table(rule, n, seed);
     nlohmann::json rows = nlohmann::json::array();
     for (const OperatingPoint& point : points) {
         rows.push_back({{"noise", point.model},
@@ -93,11 +95,13 @@ int verb_stats_simulate(const Arguments& arguments) {
                         {"pairs_max", point.n_max},
                         {"experiments", point.n_experiments},
                         {"accept", point.n_accept},
+                        {"accept_within_30", point.n_accept_within_30},
                         {"reject", point.n_reject},
                         {"inconclusive", point.n_inconclusive},
                         {"mean_pairs", point.mean_pairs}});
     }
-    return print(arguments, {{"seed", seed}, {"rows", rows}}, operating_text(points, seed));
+    return print(arguments, {{"seed", seed}, {"rule", rule}, {"rows", rows}},
+                 operating_text(points, seed));
 }
 
 int verb_replay(const Arguments& arguments) {

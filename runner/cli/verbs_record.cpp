@@ -9,6 +9,7 @@
 #include "kernels/base/error.h"
 #include "runner/base/text.h"
 #include "runner/cli/exit_map.h"
+#include "runner/cli/journal_check.h"
 #include "runner/cli/records.h"
 #include "runner/cli/verbs.h"
 #include "runner/cli/workspace.h"
@@ -72,6 +73,9 @@ int check_journal(const Arguments& arguments, Store& store) {
                                                 "`steady journal --write` writes it"}});
     }
     for (const Record& record : decided_records(store, true)) {
+        if (const std::string wrong = identity_problem(record); !wrong.empty()) {
+            problems.push_back({{"file", record.journal_path}, {"difference", wrong}});
+        }
         if (record.journal_path.empty()) continue;
         const Record filed = as_published(store, record);
         if (record.journal_path != entry_path(filed)) {
@@ -87,8 +91,17 @@ int check_journal(const Arguments& arguments, Store& store) {
         if (!is_entry_of(filed, text)) continue;  // of another run, which keeps the file
         ++checked;
         unknown.erase(record.journal_path);
+        if (const std::string wrong = words_problem(filed, text); !wrong.empty()) {
+            problems.push_back({{"file", record.journal_path}, {"difference", wrong}});
+        }
         for (const std::string& difference : check_entry(text, filed)) {
             problems.push_back({{"file", record.journal_path}, {"difference", difference}});
+        }
+    }
+    const std::string engine = self_exe_dir() + "/steady-engine";
+    if (fs::exists(engine)) {  // a host that only serves has none
+        for (const std::string& wrong : defaults_problems(engine, folder)) {
+            problems.push_back({{"file", ""}, {"difference", wrong}});
         }
     }
     std::string text = fmt::format("{} entries checked, {} differences", checked, problems.size());

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runner/judge/machine_state.h"
 #include "runner/record/record.h"
 
 namespace steady {
@@ -22,6 +23,16 @@ struct PairRow {
 // Measured pairs of the gate that decides (or of the first gate with pairs), in order.
 std::vector<PairRow> pair_rows(const Record& record);
 std::string pairs_metric(const Record& record);
+
+// Whether the effect depends on the machine's speed, for metrics of speed; nothing for others and
+// for few pairs.
+std::optional<MachineState> machine_state_of(const Record& record);
+// Of each counted pair: ln of the geometric mean of both arms' times; empty where a metric is no
+// speed.
+std::vector<double> pair_slowness(const Record& record);
+
+// What outcome_sentence() says, and whether the effect depends on machine state.
+std::string outcome_sentence(const Record& record);
 
 // One metric of the shown measurement over its counted pairs.
 struct MetricRow {

@@ -11,6 +11,7 @@
 #include "runner/figures/plots.h"
 #include "runner/judge/op_times.h"
 #include "runner/judge/outcome_text.h"
+#include "runner/statistics/stopping_rule.h"
 
 namespace steady {
 namespace {
@@ -95,11 +96,28 @@ std::optional<Panel> evidence(const Record& record, const std::vector<PairRow>& 
         }
         plot.n_slots += row.d ? 1 : 0;
     }
-    plot.threshold = std::log(2 / decides->alpha);
+    const auto& prior = record.evidence.prior;
+    const Budget budget = budget_of(prior ? prior->rule.value_or(kFirstRule) : kFirstRule,
+                                    static_cast<std::size_t>(record.spec.schedule.pairs_max));
+    plot.threshold = std::log(1 / (budget.evidence * decides->alpha));
     plot.question = decides->floor == 0 ? "B is no better than A"
                                         : fmt::format("B is better by at most {}",
                                                       figures::percent(decides->floor));
     return figures::evidence_plot(plot);
+}
+
+std::optional<Panel> state(const Record& record, const std::vector<PairRow>& rows) {
+    const auto found = machine_state_of(record);
+    if (!found || !found->depends) return std::nullopt;
+    const std::vector<double> slowness = pair_slowness(record);
+    const double middle = median(slowness);
+    figures::StatePlot plot;
+    for (const PairRow& row : rows) {
+        if (!row.d || !row.discarded.empty()) continue;
+        const double speed = std::expm1(middle - slowness[plot.points.size()]);
+        plot.points.push_back({speed, std::expm1(*row.d)});
+    }
+    return figures::state_plot(plot);
 }
 
 std::optional<Panel> profile(const Record& record) {
@@ -119,8 +137,7 @@ std::string finish(const Record& record, const std::vector<Panel>& panels) {
     const std::string title = record.analysis
                                   ? fmt::format("{}: {}", record.id, name(record.analysis->verdict))
                                   : record.id;
-    std::string sentence =
-        record.analysis ? outcome_sentence(record.spec, *record.analysis) : "not decided yet";
+    std::string sentence = record.analysis ? outcome_sentence(record) : "not decided yet";
     return figures::document(panels, title, redact(escape_line(sentence)));
 }
 
@@ -138,6 +155,9 @@ std::string pairs_figure(const Record& record) {
     const std::vector<PairRow> rows = pair_rows(record);
     std::vector<Panel> panels = {pairs(record, rows)};
     if (const auto panel = evidence(record, rows)) {
+        panels.push_back(*panel);
+    }
+    if (const auto panel = state(record, rows)) {
         panels.push_back(*panel);
     }
     return finish(record, panels);
@@ -160,6 +180,9 @@ std::string entry_figure(const Record& record) {
     if (!rows.empty()) {
         panels.push_back(pairs(record, rows));
         if (const auto panel = evidence(record, rows)) {
+            panels.push_back(*panel);
+        }
+        if (const auto panel = state(record, rows)) {
             panels.push_back(*panel);
         }
     }

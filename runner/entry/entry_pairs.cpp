@@ -10,6 +10,7 @@
 #include "runner/entry/entry_data.h"
 #include "runner/judge/analysis_gates.h"
 #include "runner/judge/analysis_pairs.h"
+#include "runner/judge/outcome_text.h"
 #include "runner/plan/plan.h"
 #include "runner/spec/spec_command.h"
 #include "runner/statistics/statistics_ranks.h"
@@ -130,6 +131,38 @@ std::vector<PairRow> pair_rows(const Record& record) {
         out.push_back(std::move(row));
     }
     return out;
+}
+
+std::vector<double> pair_slowness(const Record& record) {
+    const std::string unit = find_metric(pairs_metric(record)).unit;
+    const bool rate = unit.ends_with("/s");
+    if (!rate && unit != "ns" && unit != "s") return {};
+    std::vector<double> out;
+    for (const PairRow& row : pair_rows(record)) {
+        if (!row.d || !row.discarded.empty()) continue;
+        if (!row.a || !row.b || !(*row.a > 0) || !(*row.b > 0)) return {};
+        out.push_back((rate ? -0.5 : 0.5) * (std::log(*row.a) + std::log(*row.b)));
+    }
+    return out;
+}
+
+std::optional<MachineState> machine_state_of(const Record& record) {
+    const Gate* gate = deciding_gate(record.spec);
+    if (gate == nullptr || !record.analysis) return std::nullopt;
+    std::vector<double> d;
+    for (const PairRow& row : pair_rows(record)) {
+        if (row.d && row.discarded.empty()) d.push_back(*row.d);
+    }
+    return machine_state(d, pair_slowness(record),
+                         gate->goal == Goal::equivalent ? gate->margin : gate->worth);
+}
+
+std::string outcome_sentence(const Record& record) {
+    std::string out = outcome_sentence(record.spec, *record.analysis);
+    const std::string state = state_words(machine_state_of(record));
+    if (state.empty()) return out;
+    if (out.ends_with('.')) out.pop_back();
+    return out + "; " + state + ".";
 }
 
 std::vector<MetricRow> metric_rows(const Record& record) {

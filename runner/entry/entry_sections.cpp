@@ -49,6 +49,9 @@ std::string how_it_ended(const std::string& why) {
     if (why == "early_e") {
         return "The evidence was clear before the cap, so measuring stopped.";
     }
+    if (why == "interim") {
+        return "A look that the plan had fixed was clear before the cap, so measuring stopped.";
+    }
     if (why == "final") {
         return "The cap was reached and the final look decided.";
     }
@@ -170,7 +173,7 @@ std::string verdict(const Record& record) {
     const Analysis& analysis = *record.analysis;
     std::string out =
         fmt::format("## Verdict\n\n**{}.** {}\n\n", escape_markdown(headline(analysis)),
-                    escape_markdown(outcome_sentence(record.spec, analysis)));
+                    escape_markdown(outcome_sentence(record)));
     out += meaning_of(analysis.verdict) + "\n\n";
     if (!analysis.contradiction.empty()) {
         out += fmt::format(

@@ -151,7 +151,7 @@ std::string head(const Record& record, const ShowOptions& options) {
     std::string out = (paint ? color_of(*record.analysis) : "") + word + (paint ? "\x1b[0m" : "") +
                       "  " + plain(record.id) + "\n";
     if (record.analysis) {
-        out += plain(outcome_sentence(record.spec, *record.analysis)) + "\n";
+        out += plain(outcome_sentence(record)) + "\n";
         if (!record.analysis->contradiction.empty()) {
             out += fmt::format(
                 "{}The levels contradict each other: {}.{}\n", options.color ? "\x1b[31m" : "",

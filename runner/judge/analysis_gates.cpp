@@ -24,6 +24,8 @@ const Gate& gate_at(const Spec& spec, int index) {
 
 RuleParams rule_params(const JudgeInput& input, const MeasurementState& state, const Gate& gate) {
     RuleParams params;
+    params.rule = input.prior.rule.value_or(kFirstRule);
+    params.n_planned = static_cast<std::size_t>(state.measurement->pairs_max);
     params.sigma0 = state.sigma0;
     params.alpha = gate.alpha;
     params.beta = gate.beta;

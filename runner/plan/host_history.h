@@ -22,6 +22,7 @@ struct Prior {
     HostHistory history;
     std::vector<std::string> attempts;  // ids
     double log_e_accept = 0, log_e_reject = 0;
+    std::optional<int> rule;  // the stopping rule that this run began with; absent: the first
 };
 
 }  // namespace steady

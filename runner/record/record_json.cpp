@@ -235,6 +235,7 @@ void fields(Visit& visit, T& value) {
     visit("attempts", value.attempts);
     visit("log_e_accept", value.log_e_accept);
     visit("log_e_reject", value.log_e_reject);
+    visit.maybe("rule", value.rule);
 }
 
 template <class Visit, SameAs<SweepPoint> T>

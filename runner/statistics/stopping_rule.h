@@ -1,5 +1,5 @@
 // The stopping rule of one gate, from pair values alone: accept when "effect ≤ theta0" is refuted,
-// reject when "effect ≥ theta0 + delta_w" is; one exact look at the cap with the other half of
+// reject when "effect ≥ theta0 + delta_w" is. The sequential evidence and the exact looks share
 // each error budget. Guards and equivalence use the same evidence with other hypotheses.
 #pragma once
 
@@ -10,12 +10,33 @@
 
 namespace steady {
 
+// Rules that verdicts were made by. A record holds the number of its rule, so that it gives the
+// same verdict for ever; experiments that begin now take the latest.
+//   1: half of alpha for the evidence, half for one exact look at the cap.
+//   2: 15 % for the evidence, 20 % for a look at 9 pairs, 45 % for looks at 30, 60, 120 … pairs
+//      before the cap, the rest at the cap.
+constexpr int kFirstRule = 1, kLatestRule = 2;
+
+// How a rule divides alpha. The shares add up to 1, so the union bound keeps false accepts ≤ alpha.
+struct Look {
+    std::size_t n_pairs = 0;
+    double share = 0;
+};
+struct Budget {
+    double evidence = 0.5, cap = 0.5;  // shares
+    std::vector<Look> looks;           // before the cap, ascending
+};
+// n_planned: the cap in the plan, fixed before the first pair.
+Budget budget_of(int rule, std::size_t n_planned);
+
 struct RuleParams {
-    double sigma0 = 0.01;   // log ratio; the host's A/A spread
-    double alpha = 0.01;    // false accepts
-    double beta = 0.05;     // false rejects of an effect worth having
-    double theta0 = 0;      // floor, log effect
-    double delta_w = 0.01;  // smallest gain worth having, log effect
+    int rule = kFirstRule;
+    std::size_t n_planned = 0;  // 0: n_max, which is smaller when planned pairs could not be used
+    double sigma0 = 0.01;       // log ratio; the host's A/A spread
+    double alpha = 0.01;        // false accepts
+    double beta = 0.05;         // false rejects of an effect worth having
+    double theta0 = 0;          // floor, log effect
+    double delta_w = 0.01;      // smallest gain worth having, log effect
     std::size_t n_max = 50;
     double cs_alpha = 0.05;
     bool final_look = true;         // a later attempt at the same question has none
@@ -31,7 +52,7 @@ enum class Decision { accept, reject, inconclusive };
 struct RuleOutcome {
     Decision decision = Decision::inconclusive;
     std::string sub;  // regression, no_worthwhile_gain, or empty
-    std::string why;  // early_e, need_more_pairs, cap, final
+    std::string why;  // early_e, interim, need_more_pairs, cap, final
     std::size_t n_pairs = 0;
     double log_e_accept = 0, log_e_reject = 0, log_e_regression = 0;
     std::optional<double> final_p_accept, final_p_reject;

@@ -13,6 +13,7 @@
 #include "engine/protocol/session_json.h"
 #include "runner/base/sha256.h"
 #include "runner/record/record_json.h"
+#include "runner/statistics/stopping_rule.h"
 #include "runner/storage/store.h"
 
 namespace steady::archive {
@@ -149,7 +150,7 @@ void check_documents(const Json& content, const std::string& where) {
         if (kind == "correctness") static_cast<void>(body.get<OutputsReport>());
         if (kind == "profile") static_cast<void>(body.get<protocol::ProfileReply>());
         if (kind == "correctness_failure") static_cast<void>(body.at("text").get<std::string>());
-        if (kind == "prior") static_cast<void>(body.get<Prior>());
+        if (kind == "prior") static_cast<void>(budget_of(body.get<Prior>().rule.value_or(1), 50));
         if (kind == "sweep") static_cast<void>(body.get<SweepReport>());
         if (kind == "retention") static_cast<void>(body.at("why").get<std::string>());
     }

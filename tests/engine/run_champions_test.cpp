@@ -7,9 +7,13 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
 #include "engine/exec/champions.h"
+#include "engine/exec/champions_code.h"
+#include "engine/exec/code.h"
 #include "engine/exec/steps.h"
+#include "engine/verbs/verbs.h"
 #include "kernels/registry/registry.h"
 
 namespace steady {
@@ -75,6 +79,80 @@ TEST(Champions, EachEntryAcceptedWhatItIsCitedFor) {
         EXPECT_EQ(ran, one.variant) << id;
     }
     EXPECT_GT(cited, 0);
+}
+
+// What a verdict measured must be what runs today, or be declared open. When this fails, the code
+// of a default was changed: ask its question again and write the new hash, or declare it open.
+TEST(Champions, TheCodeIsAsMeasuredOrDeclaredOpen) {
+    for (const Champion& one : champions()) {
+        if (one.journal.empty()) continue;
+        const auto all = measured_code();
+        const auto row = std::find_if(all.begin(), all.end(), [&](const MeasuredCode& code) {
+            return code.op == one.op && code.variant == one.variant;
+        });
+        ASSERT_NE(row, all.end()) << one.op << ' ' << one.variant
+                                  << ": add its line to engine/exec/champions_code.cpp";
+        const Evidence evidence = evidence_of(one);
+        EXPECT_EQ(evidence != Evidence::current, row->open)
+            << one.op << ' ' << one.variant << ": " << words_of(evidence) << "; measured "
+            << row->hash << ", now " << code_of(one.op, one.variant);
+    }
+    for (const MeasuredCode& row : measured_code()) {
+        const bool cited =
+            std::any_of(champions().begin(), champions().end(), [&](const Champion& one) {
+                return one.op == row.op && one.variant == row.variant && !one.journal.empty();
+            });
+        EXPECT_TRUE(cited) << row.op << ' ' << row.variant << " is measured, but no default";
+    }
+}
+
+// Records that hold the code that ran are the evidence for the hash of their default; older ones
+// hold their revision alone.
+TEST(Champions, TheHashIsTheRecords) {
+    for (const Champion& one : champions()) {
+        if (one.journal.empty()) continue;
+        const std::string id(one.journal.substr(std::string("2026-11-21-").size()));
+        std::ifstream in(std::string(STEADY_SOURCE_DIR) + "/experiments/records/" + id +
+                         ".steady.json");
+        const auto record = nlohmann::json::parse(in, nullptr, false);
+        ASSERT_FALSE(record.is_discarded()) << id;
+        const auto& content = record["experiments"][0]["content"];
+        const auto print =
+            nlohmann::json::parse(content["attempts"].back()["fingerprint"].get<std::string>());
+        const auto all = measured_code();
+        const auto row = std::find_if(all.begin(), all.end(), [&](const MeasuredCode& code) {
+            return code.op == one.op && code.variant == one.variant;
+        });
+        ASSERT_NE(row, all.end());
+        const bool dirty = print["steady_revision"].get<std::string>().ends_with("-dirty");
+        EXPECT_EQ(dirty, row->hash.empty()) << one.op << ' ' << one.variant;
+        for (const auto& evidence : content["evidence"]) {
+            if (evidence["kind"] != "applied") continue;
+            const auto body = nlohmann::json::parse(evidence["body"].get<std::string>());
+            const auto& b = body["arms"]["B"];
+            if (!b.contains("code")) continue;
+            const std::string op(one.op);
+            const auto ran = b["steps"].contains(op) ? b["code"][op] : b["kernels"][op]["code"];
+            EXPECT_EQ(ran, row->hash) << id;
+        }
+    }
+}
+
+TEST(Champions, TheTableOfEvidenceIsWritten) {
+    std::ifstream in(std::string(STEADY_SOURCE_DIR) + "/engine/DEFAULTS.md");
+    std::stringstream page;
+    page << in.rdbuf();
+    EXPECT_NE(page.str().find(defaults_text("")), std::string::npos)
+        << "write it anew: steady-engine defaults";
+}
+
+TEST(Champions, EachVariantHasAHashOfItsCode) {
+    EXPECT_EQ(code_of("q4_0_matvec", "reference").size(), 16u);
+    EXPECT_NE(code_of("q4_0_matvec", "reference"), code_of("q4_0_matvec", "avx2"));
+    EXPECT_EQ(code_of("mla", "spans_i8x2"), code_of("mla", "spans"));
+    EXPECT_NE(code_of("mla", "absorbed_i16"), code_of("mla", "absorbed"));
+    EXPECT_EQ(code_of("q4_0_matvec", "no_such"), "");
+    EXPECT_EQ(code_of("exec", "threads").size(), 16u);
 }
 
 TEST(Champions, AVerdictIsOfItsClass) {

@@ -160,5 +160,15 @@ TEST(EntryShowJson, UnboundedIsNull) {
     EXPECT_FALSE(shown["gates"][4]["interval"][0].is_null());
 }
 
+// Records from before rules had numbers were judged by the first, and are written as they were.
+TEST(EntryRecordJson, ARunKeepsTheRuleThatItBeganWith) {
+    Prior prior;
+    EXPECT_FALSE(nlohmann::json(prior).contains("rule"));
+    EXPECT_FALSE(nlohmann::json(prior).get<Prior>().rule);
+    prior.rule = 2;
+    EXPECT_EQ(nlohmann::json(prior).at("rule"), 2);
+    EXPECT_EQ(nlohmann::json(prior).get<Prior>().rule, 2);
+}
+
 }  // namespace
 }  // namespace steady

@@ -45,6 +45,63 @@ INSTANTIATE_TEST_SUITE_P(Cells, OperatingTable,
                                          Cell{"M1", 0.01, 0.986, 21.6}, Cell{"M1", 0.02, 1, 11.7},
                                          Cell{"M1", 0.05, 1, 9.4}));
 
+RuleParams latest(double worth) {
+    RuleParams rule;
+    rule.rule = kLatestRule;
+    rule.delta_w = worth;
+    return rule;
+}
+
+// The union bound proves at most 1 %; 30 of 3000 would be that.
+TEST(LatestRule, AcceptsNothingFalselyBeyondItsBudget) {
+    for (const NoiseModel& model : noise_models()) {
+        const OperatingPoint point = simulate(model, 0, latest(model.sigma0), 3000, 11);
+        EXPECT_LE(point.n_accept, 30u) << model.name;
+    }
+}
+
+TEST(LatestRule, FindsHalfAPercentWithinThirtyPairs) {
+    const NoiseModel model = noise_model("S");
+    RuleParams first = latest(0.005);
+    first.rule = kFirstRule;
+    const OperatingPoint before = simulate(model, 0.005, first, 3000, 5),
+                         now = simulate(model, 0.005, latest(0.005), 3000, 5);
+    EXPECT_GE(now.n_accept_within_30, 2820u);  // 94 %; 38 of 40 are 95 %
+    EXPECT_LE(before.n_accept_within_30, 2550u);
+    EXPECT_GE(now.n_accept, 2900u);
+}
+
+TEST(LatestRule, SharesAddUpToItsBudget) {
+    for (int rule : {kFirstRule, kLatestRule}) {
+        for (std::size_t n : {10u, 35u, 36u, 50u, 100u, 400u}) {
+            const Budget budget = budget_of(rule, n);
+            double all = budget.evidence + budget.cap;
+            for (const Look& look : budget.looks) all += look.share;
+            EXPECT_NEAR(all, 1, 1e-12) << rule << ' ' << n;
+        }
+    }
+    EXPECT_EQ(budget_of(2, 35).looks.size(), 1u);
+    EXPECT_EQ(budget_of(2, 50).looks.at(1).n_pairs, 30u);
+    EXPECT_EQ(budget_of(2, 100).looks.at(2).n_pairs, 60u);
+    EXPECT_THROW(budget_of(3, 50), Error);
+}
+
+// The rule of a record never changes: the first one, unless the record tells another.
+TEST(LatestRule, IsNotTheDefault) { EXPECT_EQ(RuleParams{}.rule, kFirstRule); }
+
+TEST(LatestRule, ALaterAttemptHasNoLooks) {
+    std::vector<double> d;
+    for (int i = 0; i < 50; ++i) d.push_back(i % 4 == 3 ? -0.004 : 0.006);
+    RuleParams rule = latest(0.005);
+    EXPECT_EQ(decide_gain(d, rule).why, "interim");
+    rule.final_look = false;
+    EXPECT_NE(decide_gain(d, rule).why, "interim");
+    rule.final_look = true;
+    rule.n_max = 29;  // planned pairs that could not be used: the cap comes before the look
+    rule.n_planned = 50;
+    EXPECT_NE(decide_gain(d, rule).why, "interim");
+}
+
 TEST(Simulation, FollowsFromItsSeed) {
     const NoiseModel model = noise_model("M2");
     EXPECT_EQ(simulate_pairs(model, 0.01, 20, 5), simulate_pairs(model, 0.01, 20, 5));

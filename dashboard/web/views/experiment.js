@@ -25,6 +25,7 @@ import { runsSection } from './experiment_runs.js';
 const LEVELS = ['correctness', 'micro', 'block', 'model'];
 const STOPS = {
   early_e: 'Stopped early: the evidence reached its threshold.',
+  interim: 'Decided by a planned look before the largest number of pairs.',
   cap: 'Ended at the largest number of pairs.',
   final: 'Decided by the final look.',
 };

@@ -66,6 +66,7 @@ private:
 
 std::vector<NoiseModel> noise_models() {
     return {{"Q", 0.003, 0.003, 0.9, 0.02, 0.03, 0.0040},
+            {"S", 0.00375, 0.00375, 0.9, 0.02, 0.03, 0.0050},
             {"M1", 0.007, 0.007, 0.8, 0.03, 0.04, 0.0102},
             {"M2", 0.012, 0.010, 0.8, 0.05, 0.05, 0.0172},
             {"J", 0.10, 0.09, 0.8, 0.05, 0.15, 0.14}};
@@ -74,7 +75,7 @@ std::vector<NoiseModel> noise_models() {
 NoiseModel noise_model(const std::string& name) {
     for (const NoiseModel& model : noise_models())
         if (model.name == name) return model;
-    throw Error(fmt::format("simulation: no noise model {:?}; there are Q, M1, M2 and J", name));
+    throw Error(fmt::format("simulation: no noise model {:?}; there are Q, S, M1, M2 and J", name));
 }
 
 std::vector<double> simulate_pairs(const NoiseModel& model, double effect, std::size_t n,
@@ -92,7 +93,8 @@ std::vector<double> simulate_pairs(const NoiseModel& model, double effect, std::
 
 OperatingPoint simulate(const NoiseModel& model, double effect, const RuleParams& params,
                         std::size_t n_experiments, std::uint64_t seed) {
-    OperatingPoint point{model.name, effect, params.delta_w, params.n_max, n_experiments};
+    OperatingPoint point{model.name,   effect,        params.delta_w,
+                         params.n_max, n_experiments, params.rule};
     RuleParams rule = params;
     rule.estimate = false;
     rule.sigma0 = model.sigma0;
@@ -101,6 +103,7 @@ OperatingPoint simulate(const NoiseModel& model, double effect, const RuleParams
         const auto outcome = decide_gain(simulate_pairs(model, effect, rule.n_max, seed + e), rule);
         n_pairs += real(outcome.n_pairs);
         point.n_accept += outcome.decision == Decision::accept;
+        point.n_accept_within_30 += outcome.decision == Decision::accept && outcome.n_pairs <= 30;
         point.n_reject += outcome.decision == Decision::reject;
         point.n_inconclusive += outcome.decision == Decision::inconclusive;
     }
@@ -108,13 +111,16 @@ OperatingPoint simulate(const NoiseModel& model, double effect, const RuleParams
     return point;
 }
 
-std::vector<OperatingPoint> operating_table(std::size_t n_experiments, std::uint64_t seed) {
+std::vector<OperatingPoint> operating_table(int rule, std::size_t n_experiments,
+                                            std::uint64_t seed) {
     std::vector<OperatingPoint> points;
     for (const NoiseModel& model : noise_models()) {
+        RuleParams usual;
+        usual.rule = rule;
         for (double effect : {0.0, 0.005, 0.01, 0.02, 0.05})
-            points.push_back(simulate(model, effect, {}, n_experiments, seed));
-        RuleParams other;
-        if (model.name == "Q") other.delta_w = 0.005;
+            points.push_back(simulate(model, effect, usual, n_experiments, seed));
+        RuleParams other = usual;
+        if (model.name == "Q" || model.name == "S") other.delta_w = 0.005;
         if (model.name == "M2") other.n_max = 100;
         if (model.name == "J") other.delta_w = 0.10;
         if (model.name == "M1") continue;
@@ -126,14 +132,18 @@ std::vector<OperatingPoint> operating_table(std::size_t n_experiments, std::uint
 
 std::string operating_text(const std::vector<OperatingPoint>& points, std::uint64_t seed) {
     std::string out = fmt::format(
-        "noise  worth  cap  true effect  accept %  reject %  undecided %  mean pairs   (seed {}, "
-        "{} experiments a row, refuse rule off)\n",
-        seed, points.empty() ? 0 : points[0].n_experiments);
+        "rule {}\n"
+        "noise  worth  cap  true effect  accept %  within 30 %  reject %  undecided %  mean pairs  "
+        " "
+        "(seed {}, {} experiments a row, refuse rule off)\n",
+        points.empty() ? kLatestRule : points[0].rule, seed,
+        points.empty() ? 0 : points[0].n_experiments);
     for (const OperatingPoint& point : points) {
         const double share = 100 / real(point.n_experiments);
         out += fmt::format(
-            "{:5}  {:4.1f}%  {:3}  {:9.1f} %  {:8.2f}  {:8.2f}  {:11.2f}  {:10.1f}\n", point.model,
-            100 * point.delta_w, point.n_max, 100 * point.effect, share * real(point.n_accept),
+            "{:5}  {:4.1f}%  {:3}  {:9.1f} %  {:8.2f}  {:11.2f}  {:8.2f}  {:11.2f}  {:10.1f}\n",
+            point.model, 100 * point.delta_w, point.n_max, 100 * point.effect,
+            share * real(point.n_accept), share * real(point.n_accept_within_30),
             share * real(point.n_reject), share * real(point.n_inconclusive), point.mean_pairs);
     }
     return out;

@@ -22,7 +22,8 @@ struct NoiseModel {
     double sigma0 = 0.01;    // robust spread of a pair, as A/A history would give it
 };
 
-// Q (quiet, token-interleaved), M1, M2 (shared machines), J (the recorded journal).
+// Q (quiet, token-interleaved), S (as Q, spread of a pair 0.5 %), M1, M2 (shared machines), J (the
+// recorded journal).
 std::vector<NoiseModel> noise_models();
 // Throws Error listing the choices.
 NoiseModel noise_model(const std::string& name);
@@ -35,6 +36,8 @@ struct OperatingPoint {
     std::string model;
     double effect = 0, delta_w = 0;
     std::size_t n_max = 0, n_experiments = 0;
+    int rule = kFirstRule;
+    std::size_t n_accept_within_30 = 0;  // pairs
     std::size_t n_accept = 0, n_reject = 0, n_inconclusive = 0;
     double mean_pairs = 0;
 };
@@ -44,7 +47,8 @@ OperatingPoint simulate(const NoiseModel& model, double effect, const RuleParams
                         std::size_t n_experiments, std::uint64_t seed);
 
 // The whole table: each model at 0, 0.5, 1, 2 and 5 % (J also with a worth of 10 %).
-std::vector<OperatingPoint> operating_table(std::size_t n_experiments, std::uint64_t seed);
+std::vector<OperatingPoint> operating_table(int rule, std::size_t n_experiments,
+                                            std::uint64_t seed);
 std::string operating_text(const std::vector<OperatingPoint>& points, std::uint64_t seed);
 
 }  // namespace steady

@@ -1,0 +1,89 @@
+// The code that each cited verdict measured: the hash that engine/exec/code.cmake gives at the
+// revision of its record. Where the build was dirty, no revision holds that code, so such a default
+// is open.
+#include "engine/exec/champions_code.h"
+
+#include "engine/exec/code.h"
+
+namespace steady {
+namespace {
+
+constexpr bool kOpen = true;
+
+// Open: the code changed since, or was never committed as it ran. Ask again on a machine of the
+// class.
+constexpr MeasuredCode kMeasured[] = {
+    {"moe", "fused", "79a001cb9b3523cf"},
+    {"mla", "spans_i8x2", "2325ada8028c53d0"},
+    {"mla", "absorbed_i16", "620b1b33ff2a3609"},
+    {"mla", "absorbed", "a5deaa38dec10668", kOpen},
+    {"q4_0_matvec", "avx512_vnni_rows16_q16_pair_prefetch", "9de13af45c24da55", kOpen},
+    {"q4_0_matvec", "avx512_vnni_rows16_q16_prefetch", "", kOpen},
+    {"q4_0_matvec", "avx2_rows16_q16_prefetch", "f8eb27e0b686fddd", kOpen},
+    {"q4_0_matvec", "avx2_rows8_q16_prefetch", "0756fb47efd54c01", kOpen},
+    {"q4_0_matvec", "avx2_rows8_prefetch", "82e4e4f33ab5d84a", kOpen},
+    {"q5_k_matvec", "avx512_vnni_rows16_pair_prefetch", "dd45e079dbe59b43", kOpen},
+    {"q5_k_matvec", "avx512_vnni_rows16_prefetch", "", kOpen},
+    {"q5_k_matvec", "avx2_rows16_prefetch", "7e83d63783482422", kOpen},
+    {"q6_k_matvec", "avx512_vnni_rows16_pair_prefetch", "85eb8b5b1577d355", kOpen},
+    {"q6_k_matvec", "avx512_vnni_rows16_prefetch", "", kOpen},
+    {"q6_k_matvec", "avx2_rows16_prefetch", "210288d169db638d", kOpen},
+    {"q4_0_matmul", "avx512_vnni_rows16_q16", "091affaa56f3f224", kOpen},
+    {"q5_k_matmul", "avx512_vnni_rows16", "c30dd9ffb46d2d7b", kOpen},
+    {"q6_k_matmul", "avx512_vnni_rows16", "0c1a35d3de5424cf", kOpen},
+    {"q4_0_experts", "avx512_vnni_rows16_q16_pair_prefetch", "0127b1aabd6fb130", kOpen},
+    {"q4_0_experts", "avx512_vnni_rows16_q16_prefetch", "5c5c4f8c1fa207d7", kOpen},
+    {"q4_0_experts", "avx2_rows16_q16_prefetch", "ea5822cc1b2ae90b", kOpen},
+    {"f32_matvec", "avx512", "80c3d1c88c202503", kOpen},
+    {"f32_matvec", "avx2", "5445edea3f43e06e"},
+    {"mla_attention", "avx512_all_heads_prefetch", "f49912e635864cde", kOpen},
+    {"mla_attention", "avx512", "", kOpen},
+    {"mla_attention", "avx2_all_heads", "28c653ce40260275", kOpen},
+    {"mla_attention_i16", "avx512_vnni", "328b854c137d70d9"},
+    {"mla_attention_i16", "avx2", "b90a70b01a5e65ca", kOpen},
+    {"mla_attention_i8x2", "amx_int8", "6eef2a713fa4fc94"},
+    {"quantize_q8", "avx512", "", kOpen},
+    {"quantize_q16", "avx2", "03cb451bec00c94c"},
+    {"moe_router", "avx512", "", kOpen},
+    {"moe_router", "avx2", "a0acb77e808eb3cd"},
+    {"rms_norm", "avx512", "", kOpen},
+    {"rms_norm", "avx2", "056c7fb589cc79e5"},
+    {"rope", "avx512", "", kOpen},
+    {"rope", "avx2", "a73fefffaa971c62"},
+    {"swiglu", "avx512", "", kOpen},
+    {"swiglu", "avx2", "efbc3902bf7fa733"},
+    {"add", "avx512", "", kOpen},
+    {"add", "avx2", "b0e1fa7ee7e74a52"},
+};
+
+}  // namespace
+
+std::span<const MeasuredCode> measured_code() { return kMeasured; }
+
+Evidence evidence_of(const Champion& champion) {
+    if (champion.journal.empty()) return Evidence::none;
+    for (const MeasuredCode& one : kMeasured) {
+        if (one.op != champion.op || one.variant != champion.variant) continue;
+        if (one.hash.empty()) return Evidence::uncommitted;
+        return one.hash == code_of(one.op, one.variant) ? Evidence::current : Evidence::changed;
+    }
+    return Evidence::missing;
+}
+
+const char* words_of(Evidence evidence) {
+    switch (evidence) {
+        case Evidence::none:
+            return "no experiment asked";
+        case Evidence::current:
+            return "as measured";
+        case Evidence::changed:
+            return "open: the code changed since";
+        case Evidence::uncommitted:
+            return "open: measured code was not committed";
+        case Evidence::missing:
+            return "open: no line in champions_code.cpp";
+    }
+    return "";
+}
+
+}  // namespace steady
