@@ -2,7 +2,10 @@
 // that it is one, so that tests/documents runs it.
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <regex>
+#include <set>
+#include <sstream>
 
 #include "tests/support/guides.h"
 
@@ -67,6 +70,50 @@ TEST(Documents, CommandsStandInBlocksThatAreRun) {
             }
         }
     }
+}
+
+std::string text_of(const fs::path& path) {
+    std::ostringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    return text.str();
+}
+
+// Which test shows what: each name is that of a test.
+TEST(Documents, TestsNamedForReliabilityExist) {
+    std::set<std::string> tests;
+    const std::regex declared(R"re(TEST(?:_F|_P)?\((\w+), (\w+)\))re");
+    for (const auto& entry : fs::recursive_directory_iterator(kHouse / "tests")) {
+        if (entry.path().extension() != ".cpp") continue;
+        const std::string text = text_of(entry.path());
+        for (std::sregex_iterator it(text.begin(), text.end(), declared), end; it != end; ++it) {
+            tests.insert((*it)[1].str() + "." + (*it)[2].str());
+        }
+    }
+    const std::string page = text_of(kHouse / "runner/queue/RELIABILITY.md");
+    const std::regex named(R"re(`([A-Z]\w+\.\w+)`)re");
+    int n_named = 0;
+    for (std::sregex_iterator it(page.begin(), page.end(), named), end; it != end; ++it) {
+        ++n_named;
+        EXPECT_TRUE(tests.contains((*it)[1])) << "RELIABILITY.md names " << (*it)[1];
+    }
+    EXPECT_GT(n_named, 50) << "the test read no names: it would never fail";
+}
+
+int day_number(const std::string& date) {  // "2026-11-25"; good enough to count 90 days
+    return 372 * std::stoi(date.substr(0, 4)) + 31 * std::stoi(date.substr(5, 2)) +
+           std::stoi(date.substr(8, 2));
+}
+
+TEST(Documents, FiguresOfTheLongDrillsAreNotOlderThanTheReleaseAllows) {
+    const std::string page = text_of(kHouse / "runner/queue/RELIABILITY.md"),
+                      changes = text_of(kHouse / "CHANGELOG.md");
+    std::smatch figures, release;
+    ASSERT_TRUE(
+        std::regex_search(page, figures, std::regex(R"re((\d{4}-\d\d-\d\d)-reliability)re")));
+    ASSERT_TRUE(
+        std::regex_search(changes, release, std::regex(R"re(## \S+, (\d{4}-\d\d-\d\d))re")));
+    EXPECT_LE(day_number(release[1]) - day_number(figures[1]), 93)
+        << "run the long drills again and publish their figures: runner/queue/RELIABILITY.md";
 }
 
 }  // namespace
