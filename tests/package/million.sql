@@ -1,10 +1,12 @@
--- Copies every run in the store until there are a million values in samples: psql -v ON_ERROR_STOP=1. Copies have
--- names, submission times and so run ids of their own; all else is equal, verdicts too.
+-- Copies the ten runs with the most samples until there are a million: psql -v ON_ERROR_STOP=1. Copies have names,
+-- submission times and so run ids of their own; all else is equal, verdicts too.
 set search_path = steady, pg_temp;
+create temp table chosen as select job_id, exp_id, count(*) as samples from sample join job using (job_id)
+  group by 1, 2 order by count(*) desc, 1 limit 10;
 do $$
 declare
   step int := (select greatest(max(exp_id), max(j.job_id)) from experiment full join job j using (exp_id));
-  copies int := ceil(1000000.0 / (select count(*) from sample));
+  copies int := ceil((1000000.0 - (select count(*) from sample)) / (select sum(samples) from chosen));
   one record;
 begin
   for one in
@@ -21,8 +23,9 @@ begin
       pg_attribute a where a.attrelid = t::regclass and attnum > 0 and not attisdropped and attgenerated = ''
     group by t, place order by place
   loop
-    execute format('insert into %1$I (%2$s) overriding system value select %3$s from %1$I, generate_series(1, %4$s) k',
-      one.t, one.names, one.copied, copies - 1);
+    execute format('insert into %1$I (%2$s) overriding system value select %3$s from %1$I, generate_series(1, %4$s) k
+      where %5$s in (select %5$s from chosen)', one.t, one.names, one.copied, copies,
+      case one.t when 'experiment' then 'exp_id' else 'job_id' end);
   end loop;
 end $$;
 analyze;
