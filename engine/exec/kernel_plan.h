@@ -60,7 +60,8 @@ struct JoinedOps<OpList<Ops...>> {
     using List = OpList<Ops...>;
 };
 template <class... One, class... Two, class... Rest>
-struct JoinedOps<OpList<One...>, OpList<Two...>, Rest...> : JoinedOps<OpList<One..., Two...>, Rest...> {};
+struct JoinedOps<OpList<One...>, OpList<Two...>, Rest...>
+    : JoinedOps<OpList<One..., Two...>, Rest...> {};
 template <class... Lists>
 using JoinOps = typename JoinedOps<Lists...>::List;
 

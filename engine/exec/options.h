@@ -7,9 +7,9 @@
 #include <string>
 
 #include "engine/exec/kernel_plan.h"
-#include "kernels/threads/threads.h"
 #include "engine/protocol/session.h"
 #include "kernels/runtime/gpu.h"
+#include "kernels/threads/threads.h"
 
 namespace steady {
 

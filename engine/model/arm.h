@@ -10,14 +10,14 @@
 #include <string_view>
 #include <variant>
 
-#include "kernels/threads/clock.h"
 #include "engine/exec/kernel_plan.h"
 #include "engine/exec/options.h"
-#include "kernels/threads/threads.h"
 #include "engine/model/joined.h"
 #include "engine/model/kv_cache.h"
 #include "engine/model/state.h"
 #include "engine/model/weights.h"
+#include "kernels/threads/clock.h"
+#include "kernels/threads/threads.h"
 
 namespace steady {
 

@@ -11,11 +11,11 @@
 #include <fstream>
 #include <string>
 
-#include "kernels/threads/clock.h"
 #include "kernels/base/error.h"
 #include "kernels/registry/cpu.h"
 #include "kernels/runtime/gpu.h"
 #include "kernels/simd/target.h"
+#include "kernels/threads/clock.h"
 
 KERNEL_TARGET_BEGIN(KERNEL_AVX512)
 namespace steady {

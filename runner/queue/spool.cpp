@@ -137,9 +137,7 @@ int Spool::add(const Pair& pair, const std::string& next_coins) {
 }
 
 // Without fsync: a lost mark only means that a stored pair is sent once more.
-void Spool::mark_stored(int number) {
-    write_line(json{{"stored", number}}.dump());
-}
+void Spool::mark_stored(int number) { write_line(json{{"stored", number}}.dump()); }
 
 void Spool::remove() { ::unlink(path_.c_str()); }
 

@@ -260,7 +260,8 @@ Mistakes sql_outside_storage(const std::vector<Source>& files) {
 Mistakes threads_in_kernels(const std::vector<Source>& files) {
     Mistakes out;
     for (const Source& source : files) {
-        if (!is_below(source, {"kernels"}) || is_below(source, {"kernels/tool", "kernels/threads"})) continue;
+        if (!is_below(source, {"kernels"}) || is_below(source, {"kernels/tool", "kernels/threads"}))
+            continue;
         find_lines(
             source,
             [](const std::string& line) {

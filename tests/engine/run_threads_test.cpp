@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/threads/threads.h"
 #include "kernels/registry/registry.h"
+#include "kernels/threads/threads.h"
 
 namespace steady {
 namespace {

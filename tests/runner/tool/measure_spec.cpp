@@ -1,5 +1,6 @@
 // How long it takes to read, check and hash an experiment file: a Google Benchmark program, and a
-// subject for `steady ab --adapter google-benchmark`. By hand: experiments/README.md#asked-of-other-programs.
+// subject for `steady ab --adapter google-benchmark`. By hand:
+// experiments/README.md#asked-of-other-programs.
 #include <benchmark/benchmark.h>
 
 #include <fstream>
