@@ -46,7 +46,7 @@ bootstrap() { # bootstrap SUITE: into $root, or from STEADY_DEBIAN, a folder wit
         return
     fi
     mirror=$(apt-get indextargets --format '$(REPO_URI)' "Codename: $1" 'Created-By: Packages' | head -n 1)
-    quietly debootstrap --variant=minbase "$1" "$root" "${mirror:-http://deb.debian.org/debian}"
+    quietly debootstrap --variant=minbase "$1" "$root" ${mirror:+"$mirror"}
 }
 
 debian() { # debian SUITE: that release, where nothing is started by installing it, and a user `ordinary`
