@@ -14,8 +14,8 @@ constexpr bool kOpen = true;
 // class.
 constexpr MeasuredCode kMeasured[] = {
     {"moe", "fused", "79a001cb9b3523cf"},
-    {"mla", "spans_i8x2", "2325ada8028c53d0"},
-    {"mla", "absorbed_i16", "620b1b33ff2a3609"},
+    {"mla", "spans_i8x2", "2325ada8028c53d0", kOpen},
+    {"mla", "absorbed_i16", "620b1b33ff2a3609", kOpen},
     {"mla", "absorbed", "a5deaa38dec10668", kOpen},
     {"q4_0_matvec", "avx512_vnni_rows16_q16_pair_prefetch", "9de13af45c24da55", kOpen},
     {"q4_0_matvec", "avx512_vnni_rows16_q16_prefetch", "", kOpen},
@@ -39,9 +39,9 @@ constexpr MeasuredCode kMeasured[] = {
     {"mla_attention", "avx512_all_heads_prefetch", "f49912e635864cde", kOpen},
     {"mla_attention", "avx512", "", kOpen},
     {"mla_attention", "avx2_all_heads", "28c653ce40260275", kOpen},
-    {"mla_attention_i16", "avx512_vnni", "328b854c137d70d9"},
+    {"mla_attention_i16", "avx512_vnni", "328b854c137d70d9", kOpen},
     {"mla_attention_i16", "avx2", "b90a70b01a5e65ca", kOpen},
-    {"mla_attention_i8x2", "amx_int8", "6eef2a713fa4fc94"},
+    {"mla_attention_i8x2", "amx_int8", "6eef2a713fa4fc94", kOpen},
     {"quantize_q8", "avx512", "", kOpen},
     {"quantize_q16", "avx2", "03cb451bec00c94c"},
     {"moe_router", "avx512", "", kOpen},
