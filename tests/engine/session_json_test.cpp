@@ -22,7 +22,13 @@ TEST(SessionJson, EveryMessageReadsBack) {
     expect_round_trip(ProfileRequest{"n", 3, 2, "x", 5}, &request_from_line);
     expect_round_trip(QuitRequest{"n"}, &request_from_line);
     OpenReply open{"n", 1, "abc", "deepseek2", "m", 3, {}, {{"rope", {"n_heads=1,n_rot=2"}}}};
-    open.arms["A"] = {{{"rope", {"reference", "flag", 2.5}}}, {{"moe", "fused"}}, 2, {}, 9, 123};
+    open.arms["A"] = {{{"rope", {"reference", "flag", 2.5, 1, "c0de"}}},
+                      {{"moe", "fused"}},
+                      {{"moe", "c0de"}},
+                      2,
+                      {},
+                      9,
+                      123};
     expect_round_trip(open, &reply_from_line);
     expect_round_trip(CorrectnessReply{"n", 3, 1, 1e-9, 1e-8, 0.5, 0.01, true}, &reply_from_line);
     expect_round_trip(DuetReply{"n", {{1.5, 2}, {0, 3}, 4, 5, 6, 7, 8}, {}, 1, 0, 0},
