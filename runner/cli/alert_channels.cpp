@@ -29,7 +29,7 @@ std::string webhook_url(const Arguments& arguments) {
 }
 
 alerts::Wanted wanted_alerts() {
-    const std::string on = setting("alerts.on");
+    const std::string on = setting("alerts_on");
     if (on.empty()) return {};
     alerts::Wanted wanted{.changes = false, .failures = false, .verdicts = false};
     for (const std::string& word : split_list(on)) {
@@ -41,14 +41,14 @@ alerts::Wanted wanted_alerts() {
             wanted.verdicts = true;
         } else {
             throw Error(
-                fmt::format("alerts.on: found \"{}\", allowed change, failure, verdict", word));
+                fmt::format("alerts_on: found \"{}\", allowed change, failure, verdict", word));
         }
     }
     return wanted;
 }
 
 void send_mail(const alerts::Alert& alert, const std::string& to) {
-    const std::string program = setting("alerts.sendmail");
+    const std::string program = setting("alerts_sendmail");
     ChildOptions options;
     options.argv = {program.empty() ? "/usr/sbin/sendmail" : program, "-t", "-i"};
     options.stop = &interrupt_signal();
@@ -103,7 +103,7 @@ void send_channel(Store& store, const std::string& channel, const Deliver& deliv
 }  // namespace
 
 bool has_alert_channel(const Arguments& arguments) {
-    return !webhook_url(arguments).empty() || !setting("alerts.mail").empty();
+    return !webhook_url(arguments).empty() || !setting("alerts_mail").empty();
 }
 
 void gather_alerts(const Arguments& arguments) {
@@ -115,8 +115,8 @@ void gather_alerts(const Arguments& arguments) {
 
 AlertsSent send_alerts(const Arguments& arguments) {
     const alerts::Wanted wanted = wanted_alerts();
-    const alerts::Shape shape = alerts::shape_of(setting("alerts.shape"));
-    const std::string url = webhook_url(arguments), to = setting("alerts.mail");
+    const alerts::Shape shape = alerts::shape_of(setting("alerts_shape"));
+    const std::string url = webhook_url(arguments), to = setting("alerts_mail");
     std::optional<WebhookAddress> webhook;
     if (!url.empty()) webhook = parse_webhook(url);
     if (!to.empty()) alerts::mail({}, to);

@@ -81,7 +81,7 @@ std::vector<std::string> question_files(const Arguments& arguments, const std::s
     if (files.empty()) files = registered_questions(arguments, branch);
     if (!files.empty()) return files;
     throw Error(fmt::format(
-        "no question about {0}: {1}/steady holds no *.json and no program of that name is "
+        "no question about {0}: no *.json in {1}/steady/, and no program of that name is "
         "registered. Name files with --question FILE or --suite DIR, or give a command: steady "
         "track --repo {0} --build 'COMMAND' -- COMMAND",
         arguments.get("repo"), root));

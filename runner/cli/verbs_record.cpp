@@ -36,6 +36,19 @@ std::optional<Rejudged> judge_differs(const Record& record) {
     return Rejudged{record.id, stored.dump(), now.dump()};
 }
 
+// What the verdict's row says, which lists and pages read; the analysis beside it says it again.
+std::string listed_verdict(Store& store, const Record& record) {
+    std::int64_t cursor = 0;
+    for (;;) {
+        const auto rows = store.list_experiments({.spec_id = record.spec.id}, 100, cursor);
+        for (const ExperimentRow& row : rows) {
+            if (row.id == record.id) return row.verdict;
+            cursor = row.cursor;
+        }
+        if (rows.size() < 100) return "";
+    }
+}
+
 std::vector<Record> decided_records(Store& store, bool with_ended = false) {
     std::vector<Record> records;
     std::int64_t cursor = 0;
@@ -211,6 +224,12 @@ int verb_decide(const Arguments& arguments) {
                                    {"stored", nlohmann::json::parse(difference->stored)},
                                    {"now", nlohmann::json::parse(difference->now)}});
             text += fmt::format("{}: the stored samples give another analysis now\n", record.id);
+        } else if (const std::string listed = listed_verdict(store, record);
+                   listed != name(record.analysis->verdict)) {
+            differences.push_back(
+                {{"id", record.id}, {"stored", listed}, {"now", name(record.analysis->verdict)}});
+            text += fmt::format("{}: listed as {}, but its samples give {}\n", record.id, listed,
+                                name(record.analysis->verdict));
         }
     }
     text += fmt::format("{} judged again, {} differ", records.size(), differences.size());

@@ -165,7 +165,7 @@ std::string mail(const Alert& alert, const std::string& to) {
     if (to.find('@') == std::string::npos || to.front() == '-' ||
         !std::all_of(to.begin(), to.end(), plain)) {
         throw Error(fmt::format(
-            "alerts.mail: found \"{}\", allowed an address like kim@example.org", escape_line(to)));
+            "alerts_mail: found \"{}\", allowed an address like kim@example.org", escape_line(to)));
     }
     std::string subject;
     for (const char c : title(alert)) {

@@ -153,7 +153,16 @@ TEST_F(Service, ARestoredBackupDecidesTheSame) {
     EXPECT_EQ(run({"queue", "--db", there}).at("jobs").size(), 1U) << "work goes on there";
     EXPECT_EQ(run({"show", "waits", "--db", here}).at("state"), "cancelled");
 
-    // What the drill must be able to see: a sample that is not what it was.
+    // What the drill must be able to see: a verdict's row that says another one than its analysis,
+    const CliResult forged =
+        cli.run({"db", "psql", "--db", there, "--", "-c",
+                 "alter table steady.verdict disable trigger all; update steady.verdict set "
+                 "outcome = case outcome when 'accept' then 'reject' else 'accept' end"});
+    EXPECT_EQ(forged.code, 0) << forged.err;
+    EXPECT_EQ(run({"decide", "--all", "--db", there}, 1).at("differences").size(), 2U);
+    run({"decide", ids[0], "--db", there}, 1);
+
+    // and a sample that is not what it was.
     const CliResult spoiled = cli.run({"db", "psql", "--db", there, "--", "-c",
                                        "alter table steady.sample disable trigger all; update "
                                        "steady.sample set vals = array(select v * 1.5 from "
