@@ -190,7 +190,7 @@ struct Bound {
         const double all = warm * read.threads;
         row["compute_gb_per_s"] = all;
         row["bound_by"] = all < read.gb_per_s ? "compute" : "memory";
-        add_cold(row, op, variant);
+        if (!options.warm) add_cold(row, op, variant);
         return row;
     }
 

@@ -21,7 +21,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kBytes = 512U << 20;
-constexpr int kPasses = 5;
+constexpr int kPasses = 3;
 
 class Buffer {
 public:

@@ -223,8 +223,8 @@ TEST(Tool, ReadNamesTheFastestLoopAsTheLimit) {
 TEST(Tool, BoundCountsTheInstructionsThatRan) {
     if (!cpu::has(cpu::avx512_vnni)) GTEST_SKIP() << "needs AVX-512 VNNI";
     const std::vector<std::string> words = {
-        "bound",     "--op",  "q4_0_matvec",   "--variant", "avx512_vnni_rows16",
-        "--seconds", "0.001", "--repetitions", "1",         "--json"};
+        "bound",     "--warm", "--op",          "q4_0_matvec", "--variant", "avx512_vnni_rows16",
+        "--seconds", "0.001",  "--repetitions", "1",           "--json"};
     const Ran ran = run(words);
     ASSERT_EQ(ran.code, 0) << ran.err;
     const auto row = nlohmann::json::parse(ran.out).at("variants").at(0);

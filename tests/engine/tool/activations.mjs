@@ -50,7 +50,7 @@ async function llamaCpp(file) {
   const sequence = context.getSequence();
   return async (tokens, n) => {
     await sequence.clearHistory();
-    const asked = sequence.evaluateWithMetadata(tokens, { probabilities: true }, { temperature: 1, yieldEogToken: true });
+    const asked = sequence.evaluateWithMetadata(tokens, { probabilities: true }, { temperature: 1, topK: 0, topP: 1, minP: 0, yieldEogToken: true });
     const { value } = await asked.next();
     await asked.return();
     const p = new Array(n).fill(0);
@@ -62,13 +62,13 @@ async function llamaCpp(file) {
 let seed = 1;
 const random = () => (seed = (seed * 48271) % 2147483647) / 2147483647;
 
-console.log('| model | engine | mean KL to exact | same first choice | median relative L2 of logits |\n| --- | --- | ---: | ---: | ---: |');
+console.log('| model | engine | median KL to exact | mean KL | same first choice | median relative L2 of logits |\n| --- | --- | ---: | ---: | ---: | ---: |');
 for (const name of ['tiny-glm', 'tiny-dsv2', 'tiny-youtu']) {
   const file = path.resolve(folder, `${name}.gguf`);
   const found = new Map();
   const add = (engine, p, exactP, l2) => {
-    const one = found.get(engine) ?? { kl: 0, same: 0, n: 0, l2: [] };
-    one.kl += kl(exactP, p);
+    const one = found.get(engine) ?? { kl: [], same: 0, n: 0, l2: [] };
+    one.kl.push(kl(exactP, p));
     one.same += top(p) === top(exactP) ? 1 : 0;
     one.n += 1;
     if (l2 !== undefined) one.l2.push(l2);
@@ -88,8 +88,10 @@ for (const name of ['tiny-glm', 'tiny-dsv2', 'tiny-youtu']) {
     if (theirs) add('llama.cpp', await theirs(tokens, exact.length), exactP);
   }
   for (const [engine, one] of found) {
-    const l2 = one.l2.sort((a, b) => a - b)[Math.floor(one.l2.length / 2)];
-    console.log(`| ${name} | ${engine} | ${(one.kl / one.n).toExponential(1)} | ${one.same} of ${one.n} | ${l2 === undefined ? '' : l2.toExponential(1)} |`);
+    const middle = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
+    const l2 = middle(one.l2);
+    const mean = one.kl.reduce((a, b) => a + b, 0) / one.n;
+    console.log(`| ${name} | ${engine} | ${middle(one.kl).toExponential(1)} | ${mean.toExponential(1)} | ${one.same} of ${one.n} | ${l2 === undefined ? '' : l2.toExponential(1)} |`);
   }
 }
 process.exit(0);
