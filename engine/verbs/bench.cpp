@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kWarmUpTokens = 4;
 constexpr std::int64_t kReadBytes = std::int64_t{1} << 29;  // of weights, or of a buffer as large
-constexpr int kReadPasses = 3;
+constexpr int kReadPasses = 2;
 
 // Token ids that visit the vocabulary in a fixed, scattered order.
 std::vector<std::int32_t> scattered_tokens(std::int64_t n, std::int64_t n_vocab) {
