@@ -1,6 +1,7 @@
 // One line per default, best first; the first of an op names the journal entry that decided it on
-// the full geometry. A line without an entry is a starting point that no experiment has confirmed:
-// for lesser CPUs, for other files and prompts, or because it was not asked yet.
+// the full geometry. A CPU takes the first line that its own class decided, else the first line. A
+// line without an entry is a starting point that no experiment has confirmed: for lesser CPUs, for
+// other files and prompts, or because it was not asked yet.
 #include "engine/exec/champions.h"
 
 #include <string>
@@ -22,6 +23,7 @@ constexpr Champion kChampions[] = {
     {"q4_0_matvec", "avx512_vnni_rows16_q16_prefetch", "2026-11-21-seed-micro-winner-d44fdd55",
      "intel-avx512_vnni"},
     {"q4_0_matvec", "avx512_vnni_rows16_q16", ""},
+    {"q4_0_matvec", "avx512_vnni_rows16_pair_prefetch", ""},
     {"q4_0_matvec", "avx512_vnni_rows16", ""},
     {"q4_0_matvec", "avx512_vnni", ""},
     {"q4_0_matvec", "avx2_rows16_q16_prefetch", "2026-11-23-champion-avx2-dense-rows16-4d90a19d",
@@ -68,6 +70,7 @@ constexpr Champion kChampions[] = {
      "2026-11-22-champion-experts-pair-751baf04", "intel-avx512_vnni"},
     {"q4_0_experts", "avx512_vnni_rows16_q16_prefetch",
      "2026-11-21-champion-experts-prefetch-f25b84c6", "intel-avx512_vnni"},
+    {"q4_0_experts", "avx512_vnni_rows16_pair_prefetch", ""},
     {"q4_0_experts", "avx512_vnni_rows16", ""},
     {"q4_0_experts", "avx512_vnni", ""},
     {"q4_0_experts", "avx2_rows16_q16_prefetch",

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "engine/exec/champions.h"
+#include "engine/exec/tuned_defaults.h"
 #include "kernels/base/error.h"
 #include "kernels/registry/cpu.h"
 
@@ -81,6 +82,44 @@ Reason reason_for(const Champion& champion, std::string_view here) {
     return of_others ? Reason::nearest : Reason::champion;
 }
 
+// Whether a default may be this variant: it runs here, on this device, with what others chose, and
+// its activations are the ones asked for.
+template <class Op>
+bool may_default(const VariantInfo<Op>* variant, const PlanRequest& request, const Uses<Op>& uses,
+                 const KernelPlan& plan, bool wanted_form) {
+    if (variant == nullptr || !why_not_all(*variant, uses).empty()) return false;
+    if (kJoined<Op> && variant->on_gpu() != request.on_gpu) return false;
+    if (wanted_form && request.activations && variant->input != *request.activations) return false;
+    return fits(*variant, plan);
+}
+
+// The machine's own choice, else the first champion that this class decided, else the first of all.
+// Where activations of one form are asked for, ops that have none of it take the other.
+template <class Op>
+bool choose_default(Choice<Op>& choice, const PlanRequest& request, const Uses<Op>& uses,
+                    const KernelPlan& plan) {
+    const std::string here = cpu::class_name();
+    const auto try_one = [&](std::string_view name, Reason reason, bool wanted_form) {
+        const FoundVariant<Op> found = find_variant<Op>(name);
+        if (!may_default<Op>(found.variant, request, uses, plan, wanted_form)) return false;
+        choice = {found.variant, kFollowsMatvec<Op> ? Reason::follows : reason};
+        return true;
+    };
+    const std::string tuned = tuned_choice(std::string(Op::name));
+    for (const bool wanted_form : {true, false}) {
+        if (!tuned.empty() && try_one(tuned, Reason::tuned, wanted_form)) return true;
+        for (const bool of_this_class : {true, false}) {
+            for (const Champion& champion : champions()) {
+                if (champion.op != Op::name) continue;
+                if (of_this_class && !decided_on_class(champion, here)) continue;
+                if (try_one(champion.variant, reason_for(champion, here), wanted_form)) return true;
+            }
+        }
+        if (!request.activations) break;
+    }
+    return false;
+}
+
 template <class Op>
 void choose(Choice<Op>& choice, const PlanRequest& request, const Uses<Op>& uses,
             const KernelPlan& plan) {
@@ -109,16 +148,7 @@ void choose(Choice<Op>& choice, const PlanRequest& request, const Uses<Op>& uses
         choice = {found.variant, Reason::flag};
         return;
     }
-    const std::string here = cpu::class_name();
-    for (const Champion& champion : champions()) {
-        if (champion.op != Op::name) continue;
-        const FoundVariant<Op> found = find_variant<Op>(champion.variant);
-        if (found.variant == nullptr || !why_not_all(*found.variant, uses).empty()) continue;
-        if (kJoined<Op> && found.variant->on_gpu() != request.on_gpu) continue;
-        if (!fits(*found.variant, plan)) continue;
-        choice = {found.variant, kFollowsMatvec<Op> ? Reason::follows : reason_for(champion, here)};
-        return;
-    }
+    if (choose_default(choice, request, uses, plan)) return;
     if (kJoined<Op> && request.on_gpu) {
         throw Error{fmt::format(
             "kernels: no GPU variant of {} takes this model's shapes in layout {}; name those that "
@@ -218,12 +248,19 @@ void choose_step(std::string_view step, std::span<const Alternative> alternative
                                 names_of(alternatives))};
     }
     const std::string cpu_class = cpu::class_name();
-    for (const Champion& champion : champions()) {
-        if (champion.op != step) continue;
-        chosen = find(champion.variant);
-        reason = reason_for(champion, cpu_class);
-        if (chosen == nullptr || !may_be_default(*chosen, here)) continue;
-        if (why_not_step(*chosen, here).empty()) return;
+    const auto try_one = [&](std::string_view name, Reason why) {
+        chosen = find(name);
+        reason = why;
+        return chosen != nullptr && may_be_default(*chosen, here) &&
+               why_not_step(*chosen, here).empty();
+    };
+    if (try_one(tuned_choice(std::string(step)), Reason::tuned)) return;
+    for (const bool of_this_class : {true, false}) {
+        for (const Champion& champion : champions()) {
+            if (champion.op != step) continue;
+            if (of_this_class && !decided_on_class(champion, cpu_class)) continue;
+            if (try_one(champion.variant, reason_for(champion, cpu_class))) return;
+        }
     }
     throw Error{fmt::format("step {} has no default that this model admits", step), kExitInternal};
 }
@@ -257,6 +294,8 @@ std::string_view reason_name(Reason reason) {
     switch (reason) {
         case Reason::flag:
             return "flag";
+        case Reason::tuned:
+            return "tuned";
         case Reason::champion:
             return "champion";
         case Reason::nearest:
@@ -329,6 +368,12 @@ KernelPlan resolve_plan(const PlanRequest& request, const UsedShapes& shapes,
 
 std::string plan_text(const KernelPlan& plan) {
     std::string text = fmt::format("CPU class {}\n", cpu::class_name());
+    if (const TunedDefaults& tuned = tuned_defaults(); !tuned.path.empty()) {
+        text += fmt::format("defaults of {}{}\n", tuned.path,
+                            tuned.cpu_class == cpu::class_name()
+                                ? ""
+                                : fmt::format(": not used, they are for {}", tuned.cpu_class));
+    }
     for_each_op(plan.kernels, [&](const auto& choice) {
         text += fmt::format("{:<16} {:<28} {}\n", op_name(choice), choice.variant->name,
                             reason_name(choice.reason));

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -88,9 +89,10 @@ constexpr bool kReadsCache = kIsAttention<Op>;
 // Tokens of a prompt that one pass takes unless told otherwise.
 constexpr std::int64_t kDefaultBatch = 64;
 
-// follows: chosen to fit another op's choice, so it differs when that one does. nearest: a default
-// decided on another class of CPU (cpu::class_name()), since this class has no verdict of its own.
-enum class Reason { flag, champion, nearest, reference, follows };
+// tuned: of the machine's own file (engine/exec/tuned_defaults.h). follows: chosen to fit another
+// op's choice, so it differs when that one does. nearest: a default decided on another class of CPU
+// (cpu::class_name()), since this class has no verdict of its own.
+enum class Reason { flag, tuned, champion, nearest, reference, follows };
 std::string_view reason_name(Reason reason);
 
 template <class Op>
@@ -113,6 +115,8 @@ struct PlanRequest {
     std::map<std::string, std::string> kernels;  // op → variant; "*" → "reference" means all ops
     std::map<std::string, std::string> steps;    // step → alternative
     bool on_gpu = false;
+    // Defaults take this form of activations where an op has one that can run: q8 or q16.
+    std::optional<Input> activations{};
 };
 
 struct KernelPlan {

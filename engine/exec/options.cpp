@@ -62,6 +62,14 @@ int parse_device(const std::string& text) {
     return index;
 }
 
+// "q8", "q16", or "default": whatever the defaults take.
+std::optional<Input> parse_activations(const std::string& text) {
+    if (text == "default") return std::nullopt;
+    if (text == "q8") return Input::q8;
+    if (text == "q16") return Input::q16;
+    reject("activations", text, "q8, q16 or default");
+}
+
 constexpr std::array<std::string_view, 3> kLaunches = {"stream", "graph", "dependent"};
 
 gpu::Launch parse_launch(const std::string& text) {
@@ -101,13 +109,15 @@ void set_engine_flag(ArmOptions& options, const std::string& name, const std::st
         options.plan.on_gpu = options.gpu >= 0;
     } else if (name == "launch") {
         options.launch = parse_launch(value);
+    } else if (name == "activations") {
+        options.plan.activations = parse_activations(value);
     } else if (name == "tag") {
         if (value.size() > 64) reject(name, value, "at most 64 bytes");
         options.tag = value;
     } else {
         throw Error{
-            fmt::format("unknown engine flag '{}'; flags: batch, burn, cache, cut, device, launch, "
-                        "pin, tag, wait",
+            fmt::format("unknown engine flag '{}'; flags: activations, batch, burn, cache, cut, "
+                        "device, launch, pin, tag, wait",
                         name)};
     }
 }
@@ -116,15 +126,18 @@ std::map<std::string, std::string> engine_flags(const ArmOptions& options) {
     const std::string device = options.gpu < 0    ? "cpu"
                                : options.gpu == 0 ? "cuda"
                                                   : fmt::format("cuda:{}", options.gpu);
-    return {{"device", device},
-            {"launch", std::string(kLaunches[static_cast<std::size_t>(options.launch)])},
-            {"wait", std::string(wait_name(options.threads.wait))},
-            {"cut", cut_name(options.threads)},
-            {"pin", options.threads.pin ? "on" : "off"},
-            {"batch", std::to_string(options.batch)},
-            {"cache", std::string(type_name(options.cache))},
-            {"burn", fmt::format("{:g}%", options.burn * 100)},
-            {"tag", options.tag}};
+    return {
+        {"device", device},
+        {"launch", std::string(kLaunches[static_cast<std::size_t>(options.launch)])},
+        {"wait", std::string(wait_name(options.threads.wait))},
+        {"cut", cut_name(options.threads)},
+        {"pin", options.threads.pin ? "on" : "off"},
+        {"batch", std::to_string(options.batch)},
+        {"cache", std::string(type_name(options.cache))},
+        {"burn", fmt::format("{:g}%", options.burn * 100)},
+        {"activations",
+         options.plan.activations ? std::string(input_name(*options.plan.activations)) : "default"},
+        {"tag", options.tag}};
 }
 
 ArmOptions arm_options(const protocol::ArmRequest& request) {

@@ -26,8 +26,8 @@ struct ArmOptions {
     std::string tag;  // does nothing but be read back: arms of a blind audit differ in it alone
 };
 
-// Sets one engine flag (wait, cut, pin, batch, cache, burn, device, launch, tag). Error listing
-// flags or values when unknown.
+// Sets one engine flag (wait, cut, pin, batch, cache, activations, burn, device, launch, tag).
+// Error listing flags or values when unknown.
 void set_engine_flag(ArmOptions& options, const std::string& name, const std::string& value);
 
 // Every flag with its effective value.

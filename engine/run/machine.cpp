@@ -9,10 +9,12 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <string>
 
 #include "kernels/base/error.h"
 #include "kernels/registry/cpu.h"
+#include "kernels/registry/read_loops.h"
 #include "kernels/runtime/gpu.h"
 #include "kernels/simd/target.h"
 #include "kernels/threads/clock.h"
@@ -100,6 +102,32 @@ double read_bytes_per_s(ThreadPool& pool, std::span<const std::byte> memory, int
     }
     return static_cast<double>(rows * kRow) /
            (static_cast<double>(std::max<std::int64_t>(best, 1)) * 1e-9);
+}
+
+ReadLimit read_limit(ThreadPool& pool, std::span<const std::byte> memory, int passes) {
+    struct Task {
+        const std::byte* data;
+        const ReadLoop* loop;
+        std::atomic<std::uint64_t> sum{0};
+        static void run(const void* self, Range rows) noexcept {
+            auto& task = *static_cast<Task*>(const_cast<void*>(self));
+            task.sum ^=
+                task.loop->run(task.data + rows.begin * kRow, (rows.end - rows.begin) * kRow);
+        }
+    };
+    static_assert(kRow % kReadGrain == 0);
+    void* aligned = const_cast<std::byte*>(memory.data());
+    std::size_t left = memory.size();
+    if (std::align(64, kRow, aligned, left) == nullptr) return {};
+    const std::int64_t rows = static_cast<std::int64_t>(left) / kRow;
+    Task task{static_cast<const std::byte*>(aligned), nullptr};
+    const auto rates = read_rates(rows * kRow, passes, [&](const ReadLoop& loop) {
+        task.loop = &loop;
+        const std::int64_t begin = now_ns();
+        pool.launch(Job{Task::run, &task, rows, 1, 0});
+        return static_cast<double>(now_ns() - begin) / 1e9;
+    });
+    return {rates.front().bytes_per_s / 1e9, std::string(rates.front().loop)};
 }
 
 double gpu_read_gb_per_s() {

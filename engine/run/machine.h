@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "kernels/threads/threads.h"
 
@@ -27,8 +28,16 @@ private:
 // For read_bytes_per_s: more than caches hold.
 constexpr std::int64_t kReadProbeBytes = std::int64_t{1} << 29;
 
-// Bytes per second at which the pool's threads read `memory`, best of `passes` whole passes.
+// Bytes per second at which the pool's threads read `memory` with one fixed loop, best of `passes`
+// whole passes: for comparing moments. It is no limit; other loops may read faster.
 double read_bytes_per_s(ThreadPool& pool, std::span<const std::byte> memory, int passes);
+
+// What memory gives at most: the fastest loop of kernels/registry/read_loops.h, best of `passes`.
+struct ReadLimit {
+    double gb_per_s = 0;
+    std::string loop;
+};
+ReadLimit read_limit(ThreadPool& pool, std::span<const std::byte> memory, int passes);
 
 // The same of the GPU in use, in GB/s, over a buffer that its caches do not hold.
 double gpu_read_gb_per_s();

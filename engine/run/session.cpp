@@ -94,7 +94,7 @@ ProfileReply profile_arms(Session& session, const ProfileRequest& request) {
     ProfileReply reply;
     {
         const PageBuffer memory(kReadProbeBytes);
-        reply.read_gb_per_s = read_bytes_per_s(session.a().pool, memory.bytes(), 3) / 1e9;
+        reply.read_gb_per_s = read_limit(session.a().pool, memory.bytes(), 3).gb_per_s;
         session.a().pool.park();
     }
     const auto profiles =

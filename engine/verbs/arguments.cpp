@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "engine/exec/tuned_defaults.h"
 #include "kernels/base/error.h"
 #include "kernels/base/revision.h"
 #include "kernels/registry/registry.h"
@@ -18,6 +19,8 @@ const std::vector<OptionSpec>& common_options() {
     static const std::vector<OptionSpec> options{
         {"--json", "", "one JSON document on standard output"},
         {"--cpu", "LEVEL", "treat this CPU as a lesser one: x86-64-v2, avx2, avx512, avx512_vnni"},
+        {"--defaults", "FILE",
+         "this machine's own defaults, or none (else engine-defaults.json in ~/.config/steady)"},
         {"--help", "", "this page", "-h"},
     };
     return options;
@@ -36,6 +39,8 @@ const std::vector<OptionSpec>& plan_options() {
         {"--batch", "N", "tokens of a prompt per pass, default 64; 1: token by token"},
         {"--cache", "TYPE",
          "of the KV cache's values: f32 (default, or the mla step's integers), f16, bf16"},
+        {"--activations", "FORM",
+         "q8 or q16: defaults read 8 or 16 bits per activation where they can"},
         {"--device", "WHERE", "cpu (default), cuda, or cuda:N for GPU N"},
         {"--launch", "HOW", "of a token's kernels on a GPU: stream, graph, dependent (default)"},
         {"--burn", "SHARE", "spin this share of each token's time away, e.g. 1%"},
@@ -171,6 +176,7 @@ int run_verb(const Verb& verb, const std::vector<std::string>& words, std::size_
                                 cpu::kLevels)};
     }
     cpu::mask(hidden);
+    use_tuned_defaults(arguments.text("--defaults"));
     if (arguments.has("--kernels")) {
         PlanRequest plan = parse_plan(arguments.text("--kernels"));
         for (const auto& [op, variant] : arguments.plan.kernels) plan.kernels[op] = variant;
@@ -199,6 +205,27 @@ std::int64_t Arguments::number(std::string_view name, std::int64_t low, std::int
             fmt::format("{}: '{}' is not a whole number from {} to {}", name, text, low, high)};
     }
     return value;
+}
+
+std::vector<std::int64_t> Arguments::numbers(std::string_view name, std::int64_t low,
+                                             std::int64_t high) const {
+    std::vector<std::int64_t> values;
+    if (!has(name)) return values;
+    const std::string list = text(name);
+    for (std::string_view rest = list;;) {
+        const std::string_view part = rest.substr(0, rest.find(','));
+        std::int64_t value = 0;
+        const auto [end, problem] = std::from_chars(part.data(), part.data() + part.size(), value);
+        if (problem != std::errc() || end != part.data() + part.size() || value < low ||
+            value > high) {
+            throw Error{fmt::format(
+                "{}: '{}' is not a whole number from {} to {}, or a list of them such as 64,512",
+                name, part, low, high)};
+        }
+        values.push_back(value);
+        if (part.size() == rest.size()) return values;
+        rest.remove_prefix(part.size() + 1);
+    }
 }
 
 double Arguments::real(std::string_view name, double low, double high, double fallback) const {
@@ -239,8 +266,8 @@ ArmOptions Arguments::arm() const {
     ArmOptions arm;
     arm.plan = plan;
     arm.threads.threads = static_cast<int>(number("--threads", 1, 1024, usable_cpus()));
-    for (const char* flag :
-         {"wait", "cut", "pin", "batch", "cache", "burn", "device", "launch", "tag"}) {
+    for (const char* flag : {"wait", "cut", "pin", "batch", "cache", "activations", "burn",
+                             "device", "launch", "tag"}) {
         const std::string option = std::string("--") + flag;
         if (has(option)) set_engine_flag(arm, flag, text(option));
     }

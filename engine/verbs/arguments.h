@@ -31,6 +31,9 @@ struct Arguments {
     // Error naming option, found and range.
     std::int64_t number(std::string_view name, std::int64_t low, std::int64_t high,
                         std::int64_t fallback) const;
+    // "64" or "64,512"; empty when the option is absent.
+    std::vector<std::int64_t> numbers(std::string_view name, std::int64_t low,
+                                      std::int64_t high) const;
     double real(std::string_view name, double low, double high, double fallback) const;
     // "1,2,3"; Error for anything but numbers in [0, n_vocab).
     std::vector<std::int32_t> tokens(std::string_view name, std::int64_t n_vocab) const;

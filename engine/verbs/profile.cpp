@@ -67,7 +67,7 @@ int run_profile(const Arguments& arguments) {
         read = gpu_read_gb_per_s();
     } else {
         const PageBuffer buffer(kReadProbeBytes);
-        read = read_bytes_per_s(arm.pool, buffer.bytes(), 3) / 1e9;
+        read = read_limit(arm.pool, buffer.bytes(), 3).gb_per_s;
     }
     if (arguments.json()) {
         fmt::print("{}\n", to_json(profile, arm, read).dump());

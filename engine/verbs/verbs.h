@@ -17,6 +17,7 @@ int run_tokenize(const Arguments& arguments);
 int run_bench_model(const Arguments& arguments);
 int run_bench_block(const Arguments& arguments);
 int run_profile(const Arguments& arguments);
+int run_plan(const Arguments& arguments);
 int run_session(const Arguments& arguments);
 int run_defaults(const Arguments& arguments);
 

@@ -64,8 +64,8 @@ int run_bench(const Options& options) {
     const Bandwidth read = measure_read_bandwidth(team);
     if (!options.json) {
         fmt::print(
-            "{}; read bandwidth {:.1f} GB/s ({:.1f} … {:.1f}) with {} thread(s); weights {}\n",
-            cpu::model_name(), read.gb_per_s, read.gb_per_s_low, read.gb_per_s_high, read.threads,
+            "{}; read limit {:.1f} GB/s (loop {}, median {:.1f}) with {} thread(s); weights {}\n",
+            cpu::model_name(), read.gb_per_s, read.loop(), read.gb_per_s_median, read.threads,
             options.warm ? "warm" : "cold");
     }
     time_rows(rows, options, team);
@@ -84,7 +84,8 @@ int run_bench(const Options& options) {
                                {"weights", options.warm ? "warm" : "cold"},
                                {"read_gb_per_s", read.gb_per_s},
                                {"read_gb_per_s_low", read.gb_per_s_low},
-                               {"read_gb_per_s_high", read.gb_per_s_high},
+                               {"read_gb_per_s_high", read.gb_per_s},
+                               {"read_loop", read.loop()},
                                {"results", results}};
         fmt::print("{}\n", document.dump(1));
     }

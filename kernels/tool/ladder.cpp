@@ -24,15 +24,6 @@ struct Ladder {
     std::vector<Json> rungs;  // rows of bench
 };
 
-std::string largest_shape(const OpInfo& op) {
-    const std::vector<std::string> shapes = op.model_shapes();
-    return *std::max_element(shapes.begin(), shapes.end(), [&](const auto& a, const auto& b) {
-        const Cost x = op.cost(a);
-        const Cost y = op.cost(b);
-        return x.weight_bytes + x.other_bytes < y.weight_bytes + y.other_bytes;
-    });
-}
-
 std::size_t n_on_cpu(const OpInfo& op) {
     const auto all = variants_of(op.name);
     return static_cast<std::size_t>(std::count_if(
@@ -63,9 +54,9 @@ Ladder climb(const Options& options, const OpInfo& op, Team& team, const Bandwid
 double share(const Json& rung) { return rung["share_of_read_bandwidth"].get<double>(); }
 
 std::string conditions(const Options& options, const Bandwidth& read) {
-    return fmt::format("{}, {} thread(s), weights {}, read bandwidth {:.1f} GB/s ({:.1f} … {:.1f})",
+    return fmt::format("{}, {} thread(s), weights {}, read limit {:.1f} GB/s (loop {})",
                        cpu::model_name(), read.threads, options.warm ? "warm" : "cold",
-                       read.gb_per_s, read.gb_per_s_low, read.gb_per_s_high);
+                       read.gb_per_s, read.loop());
 }
 
 std::string figure_name() { return fmt::format("ladder-{}.svg", cpu::level()); }

@@ -74,6 +74,15 @@ Json roofline(const Row& row, const Cost& cost, double bytes, double ns, const B
 
 }  // namespace
 
+std::string largest_shape(const OpInfo& op) {
+    const std::vector<std::string> shapes = op.model_shapes();
+    return *std::max_element(shapes.begin(), shapes.end(), [&](const auto& a, const auto& b) {
+        const Cost x = op.cost(a);
+        const Cost y = op.cost(b);
+        return x.weight_bytes + x.other_bytes < y.weight_bytes + y.other_bytes;
+    });
+}
+
 void refuse_gpu(const VariantBase& variant) {
     if (!variant.on_gpu()) return;
     throw Error{fmt::format(

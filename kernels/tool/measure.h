@@ -23,6 +23,9 @@ struct Row {
     double layout_ratio = 1;           // bytes of the weights in its layout over the file's
 };
 
+// The model shape that reads most.
+std::string largest_shape(const OpInfo& op);
+
 // Error for a variant of the GPU: a case's memory is the host's, and what a GPU takes to reach it
 // says nothing about the variant.
 void refuse_gpu(const VariantBase& variant);

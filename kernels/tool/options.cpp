@@ -12,8 +12,8 @@
 namespace steady::tool {
 namespace {
 
-const std::vector<std::string_view> kVerbs = {"list", "check",  "bench", "duet",
-                                              "tune", "ladder", "disasm"};
+const std::vector<std::string_view> kVerbs = {"list",   "check",  "bench", "duet", "tune",
+                                              "ladder", "disasm", "read",  "bound"};
 
 template <class Number>
 Number number(const std::string& option, const std::string& text, Number least, Number most) {
@@ -227,11 +227,18 @@ std::string usage() {
            "                             [--cache FILE] [--again] [--json]\n"
            "       steady-kernels ladder [--op OP] [--shape S] [--threads T] [--out DIR] [--json]\n"
            "       steady-kernels disasm OP/VARIANT [--json]\n"
+           "       steady-kernels read   [--threads T] [--json]\n"
+           "       steady-kernels bound  [--op OP] [--variant V] [--shape S] [--threads T] "
+           "[--warm]\n"
+           "                             [--json]\n"
            "A shape reads rows=768,cols=2048. A cut is static, dynamic or dynamic:N (pieces per\n"
            "thread). tune searches variant and cut per shape and remembers in FILE\n"
            "(.steady/tune.json); its winner is a candidate, not a verdict. ladder writes "
            "its\n"
-           "section of DIR/LADDER.md and DIR/ladder-LEVEL.svg. --cpu LEVEL (x86-64-v2, avx2,\n"
+           "section of DIR/LADDER.md and DIR/ladder-LEVEL.svg. read measures what memory gives, "
+           "by\n"
+           "several loops. bound counts instructions per 32 weights and says at which rate the\n"
+           "arithmetic alone would stop a variant. --cpu LEVEL (x86-64-v2, avx2,\n"
            "avx512, avx512_vnni) treats this CPU as a lesser one; --without FEATURE hides one "
            "feature.\n"
            "Exit codes: 0 good, 1 a check failed, 2 usage.\n";

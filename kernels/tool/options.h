@@ -13,7 +13,7 @@
 namespace steady::tool {
 
 struct Options {
-    std::string verb;     // list, check, bench, duet, tune, ladder or disasm
+    std::string verb;     // list, check, bench, duet, tune, ladder, disasm, read or bound
     std::string op;       // empty: all
     std::string variant;  // empty: all
     std::string shape;    // empty: the verb's usual shapes

@@ -1,36 +1,46 @@
-// A plain sum over a large buffer: as many bytes as the caches cannot hold, no arithmetic to speak
-// of.
+// Reads more than the caches hold with every loop of kernels/registry/read_loops.h; the fastest is
+// this machine's read bandwidth.
 #include "kernels/tool/stream.h"
 
-#include <emmintrin.h>
+#include <fmt/format.h>
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <map>
 #include <new>
+#include <nlohmann/json.hpp>
+
+#include "kernels/base/error.h"
+#include "kernels/tool/verbs.h"
 
 namespace steady::tool {
 namespace {
 
-constexpr std::size_t kBytes = 512U << 20;
-constexpr int kPasses = 7;
+using Json = nlohmann::ordered_json;
 
-template <bool kPrefetch>
-std::int64_t sum_bytes(const std::byte* data, std::size_t bytes) {
-    __m128i sums[4] = {};
-    for (std::size_t i = 0; i < bytes; i += 64) {
-        if constexpr (kPrefetch) {
-            _mm_prefetch(reinterpret_cast<const char*>(data + i) + 4096, _MM_HINT_T0);
-        }
-        for (int j = 0; j < 4; ++j) {
-            const auto* at = reinterpret_cast<const __m128i*>(data + i) + j;
-            sums[j] = _mm_add_epi64(sums[j], _mm_load_si128(at));
-        }
+constexpr std::size_t kBytes = 512U << 20;
+constexpr int kPasses = 3;
+
+class Buffer {
+public:
+    Buffer() {
+        void* at =
+            mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (at == MAP_FAILED) throw std::bad_alloc();
+        madvise(at, kBytes, MADV_HUGEPAGE);
+        data_ = static_cast<std::byte*>(at);
+        std::memset(data_, 1, kBytes);
     }
-    sums[0] = _mm_add_epi64(_mm_add_epi64(sums[0], sums[1]), _mm_add_epi64(sums[2], sums[3]));
-    return _mm_cvtsi128_si64(sums[0]);
-}
+    ~Buffer() { munmap(data_, kBytes); }
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
+    const std::byte* data() const { return data_; }
+
+private:
+    std::byte* data_ = nullptr;
+};
 
 }  // namespace
 
@@ -41,43 +51,59 @@ double median(std::vector<double> values) {
     return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-namespace {
-
-// GB/s of each pass but the first.
-std::vector<double> read_passes(Team& team, const std::byte* data,
-                                std::int64_t (*sum)(const std::byte*, std::size_t)) {
-    std::vector<double> rates;
-    std::vector<std::int64_t> sums(static_cast<std::size_t>(team.size()));
-    const std::size_t part = kBytes / static_cast<std::size_t>(team.size()) / 64 * 64;
-    for (int pass = 0; pass < kPasses; ++pass) {
+Bandwidth measure_read_bandwidth(Team& team) {
+    const Buffer buffer;
+    const std::size_t part = kBytes / static_cast<std::size_t>(team.size()) / kReadGrain *
+                             static_cast<std::size_t>(kReadGrain);
+    const auto bytes = static_cast<std::int64_t>(part) * team.size();
+    std::vector<std::uint64_t> sums(static_cast<std::size_t>(team.size()));
+    std::map<std::string_view, std::vector<double>> passes;
+    Bandwidth found;
+    found.threads = team.size();
+    found.loops = read_rates(bytes, kPasses, [&](const ReadLoop& loop) {
         const auto begin = std::chrono::steady_clock::now();
         team.run([&](int i) {
             const auto index = static_cast<std::size_t>(i);
-            sums[index] += sum(data + index * part, part);
+            sums[index] ^= loop.run(buffer.data() + index * part, static_cast<std::int64_t>(part));
         });
         const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-        const double bytes = static_cast<double>(part) * team.size();
-        if (pass > 0) rates.push_back(bytes / seconds.count() / 1e9);
-    }
+        passes[loop.name].push_back(static_cast<double>(bytes) / seconds.count() / 1e9);
+        return seconds.count();
+    });
     asm volatile("" : : "r"(sums.data()) : "memory");  // the sums are wanted
-    return rates;
+    const std::vector<double>& best = passes.at(found.loops.front().loop);
+    found.gb_per_s = found.loops.front().bytes_per_s / 1e9;
+    found.gb_per_s_low = *std::min_element(best.begin(), best.end());
+    found.gb_per_s_median = median(best);
+    return found;
 }
 
-}  // namespace
-
-Bandwidth measure_read_bandwidth(Team& team) {
-    void* address =
-        mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (address == MAP_FAILED) throw std::bad_alloc();
-    madvise(address, kBytes, MADV_HUGEPAGE);
-    auto* data = static_cast<std::byte*>(address);
-    std::memset(data, 1, kBytes);
-    const auto plain = read_passes(team, data, sum_bytes<false>);
-    const auto fetched = read_passes(team, data, sum_bytes<true>);
-    const std::vector<double>& rates = median(plain) > median(fetched) ? plain : fetched;
-    munmap(address, kBytes);
-    const auto [low, high] = std::minmax_element(rates.begin(), rates.end());
-    return {team.size(), median(rates), *low, *high};
+int run_read(const Options& options) {
+    Team team(options.threads);
+    const Bandwidth read = measure_read_bandwidth(team);
+    Json loops = Json::array();
+    for (const ReadRate& rate : read.loops) {
+        loops.push_back({{"loop", rate.loop}, {"gb_per_s", rate.bytes_per_s / 1e9}});
+    }
+    if (options.json) {
+        const Json document = {{"cpu", cpu::model_name()},
+                               {"cpu_class", cpu::class_name()},
+                               {"threads", read.threads},
+                               {"read_gb_per_s", read.gb_per_s},
+                               {"read_loop", read.loop()},
+                               {"read_gb_per_s_low", read.gb_per_s_low},
+                               {"read_gb_per_s_median", read.gb_per_s_median},
+                               {"loops", loops}};
+        fmt::print("{}\n", document.dump(1));
+        return kExitOk;
+    }
+    fmt::print("{} ({}), {} thread(s): read limit {:.2f} GB/s, by loop {}\n", cpu::model_name(),
+               cpu::class_name(), read.threads, read.gb_per_s, read.loop());
+    for (const ReadRate& rate : read.loops) {
+        fmt::print("  {:<30} {:>7.2f} GB/s  {:>4.0f} %\n", rate.loop, rate.bytes_per_s / 1e9,
+                   100 * rate.bytes_per_s / 1e9 / read.gb_per_s);
+    }
+    return kExitOk;
 }
 
 }  // namespace steady::tool

@@ -136,6 +136,8 @@ int run_tool(const std::vector<std::string>& arguments) {
         if (options.verb == "tune") return run_tune(options);
         if (options.verb == "ladder") return run_ladder(options);
         if (options.verb == "disasm") return run_disasm(options);
+        if (options.verb == "read") return run_read(options);
+        if (options.verb == "bound") return run_bound(options);
         return run_duet(options);
     } catch (const Error& error) {
         fmt::print(stderr, "steady-kernels: {}\n", error.what());

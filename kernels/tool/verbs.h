@@ -12,6 +12,8 @@ int run_duet(const Options& options);
 int run_tune(const Options& options);
 int run_ladder(const Options& options);
 int run_disasm(const Options& options);
+int run_read(const Options& options);
+int run_bound(const Options& options);
 
 // Parses, runs and reports errors: the whole program but for main itself, so that tests can link it
 // with variants of their own.

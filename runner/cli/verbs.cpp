@@ -15,31 +15,7 @@ const Option kPairs{"pairs", "N", "number of pairs"};
 const Option kForce{"force", "", "overwrite an existing file"};
 const Option kPrograms{"programs", "DIR", "registered programs (else STEADY_PROGRAMS)"};
 
-// What a question about commands or revisions may say instead of a file.
-const std::vector<Option> kQuestion{
-    {"repo", "NAME", "another repository, by its name under STEADY_SOURCES"},
-    {"build", "COMMAND", "command that builds a revision, quoted; may be given several times",
-     true},
-    {"adapter", "NAME", "reads the command's output (default: process, which measures its time)"},
-    {"pattern", "REGEX", "for --adapter regex: with a group (?<value>...)"},
-    {"select", "LABEL", "which row of the output, e.g. BM_parse/1024, or label=value;label=value"},
-    {"metric", "NAME", "which number decides (default: wall time, or the adapter's usual one)"},
-    {"direction", "WORD", "lower or higher is better, for a metric that does not say so"},
-    {"stat", "WORD", "median, mean, min or max of a run's repetitions"},
-    {"worth", "PERCENT", "the smallest gain worth having, default 1%"},
-    {"pairs", "N", "maximum number of pairs, default 200; clear evidence stops earlier"},
-    {"warmup", "N", "unmeasured runs of each, default 1"},
-    {"inner", "N",
-     "runs of an arm per turn, of which the median counts, default 1; with --lockstep turns "
-     "in a pair, 20"},
-    {"timeout", "SECONDS", "time after which a run counts as hung, default 600"},
-    {"lockstep", "",
-     "both processes alive, taking turns over stdin: runner/programs/lockstep/README.md"},
-    {"any-output", "", "the outputs may differ"},
-    {"exit", "CODE", "the exit code of a good run, default 0"},
-};
-
-std::vector<Option> with(std::vector<Option> own, const std::vector<Option>& shared) {
+std::vector<Option> with(std::vector<Option> own, std::span<const Option> shared) {
     own.insert(own.end(), shared.begin(), shared.end());
     return own;
 }
@@ -101,7 +77,7 @@ const std::array kVerbs{
                 "worse, "
                 "125 cannot be judged, 128 stop"},
                kModels},
-              kQuestion),
+              question_options()),
          verb_ab},
     Verb{"bisect", "GOOD BAD FILE | GOOD BAD -- COMMAND…", 2, -1,
          "find the commit that made a metric worse (or better); the same command goes on after a "
@@ -110,7 +86,7 @@ const std::array kVerbs{
                {"attempt", "N", "measure everything anew, as the Nth search; default 1"},
                {"no-journal", "", "keep the records only, write no entry"},
                kModels},
-              kQuestion),
+              question_options()),
          verb_bisect},
     Verb{"sweep",
          "FILE",
@@ -119,6 +95,23 @@ const std::array kVerbs{
          "screen several values with a few pairs each, then confirm the best with new pairs",
          {kModels, kEngine},
          verb_sweep},
+    Verb{"tune-defaults",
+         "",
+         0,
+         0,
+         "ask the open questions of this machine in one sitting; steady-engine reads the file",
+         {{"model", "NAME", "whose speed decides (default: the full GLM-4.7-Flash geometry)"},
+          {"ops", "LIST", "ops to ask, in order (default: those that read the weights)"},
+          {"threads", "T", "threads of both (default: all CPUs)"},
+          {"candidates", "N", "most variants of an op that are confirmed in the model, default 2"},
+          {"worth", "PERCENT", "the smallest gain worth having, default 1%"},
+          kPairs,
+          {"screen", "", "only say which variants beat the default alone; write nothing"},
+          {"out", "FILE", "else engine-defaults.json in ~/.config/steady, read without a flag"},
+          {"no-journal", "", "keep the records only, write no entries"},
+          kModels,
+          kEngine},
+         verb_tune_defaults},
     Verb{"submit",
          "FILE",
          1,
@@ -317,7 +310,7 @@ const std::array kVerbs{
               kPrograms,
               kModels,
               {"engine", "FILE", "this commit's engine, already built"}},
-             kQuestion),
+             question_options()),
         verb_track},
     Verb{"alerts list",
          "",
@@ -492,7 +485,5 @@ const std::array kVerbs{
 }  // namespace
 
 std::span<const Verb> verbs() { return kVerbs; }
-
-std::span<const Option> question_options() { return kQuestion; }
 
 }  // namespace steady

@@ -48,6 +48,9 @@ int verb_bisect(const Arguments& arguments);
 // verbs_sweep.cpp: from several values to one experiment
 int verb_sweep(const Arguments& arguments);
 
+// verbs_tune.cpp: this machine's own defaults of steady-engine
+int verb_tune_defaults(const Arguments& arguments);
+
 // verbs_record.cpp: what is known
 int verb_show(const Arguments& arguments);
 int verb_decide(const Arguments& arguments);

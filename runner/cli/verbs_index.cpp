@@ -16,6 +16,7 @@
 #include "runner/cli/workspace.h"
 #include "runner/entry/entry_data.h"
 #include "runner/platform/files.h"
+#include "runner/record/cpu_class.h"
 
 namespace steady {
 namespace {
@@ -216,7 +217,7 @@ std::string status_of(const Listed& one, const std::vector<Listed>& all,
     const Listed* newer = nullptr;
     for (const Listed& other : all) {
         const bool same = !one.question.empty() && other.question == one.question &&
-                          other.cpu_class == one.cpu_class;
+                          same_cpu_class(other.cpu_class, one.cpu_class);
         const bool later = other.decided > one.decided;
         const bool decision = other.verdict == "accept" || other.verdict == "reject";
         if (same && later && (decision || one.verdict == "inconclusive")) newer = &other;

@@ -13,6 +13,9 @@ namespace steady {
 std::string cpu_class_of(const std::string& vendor_id, const std::string& family,
                          const std::string& flags);
 
+// Whether both name one class; a record that does not know the family is of every family's.
+bool same_cpu_class(const std::string& one, const std::string& other);
+
 // As the run stored it; for machines that measured before runs stored it, by the hash of their
 // flags. "unknown" when neither tells.
 std::string cpu_class(const Fingerprint& fingerprint);

@@ -346,7 +346,8 @@ Mistakes missing_entries(const std::vector<Source>& files) {
 std::string verb_table() {
     std::string table;
     for (const Source& source : sources({"runner/cli"}, {".cpp"})) {
-        if (source.path == "runner/cli/verbs.cpp" || source.path == "runner/cli/command_line.cpp") {
+        if (source.path == "runner/cli/verbs.cpp" || source.path == "runner/cli/command_line.cpp" ||
+            source.path == "runner/cli/question_options.cpp") {
             for (const std::string& line : source.lines) table += line + "\n";
         }
     }

@@ -14,14 +14,14 @@
 namespace steady {
 namespace {
 
-struct Counted {
+struct CountedRows {
     std::vector<std::atomic<int>> rows;
     std::int64_t granule = 1;
     std::atomic<int> off_granule{0};
 };
 
 void count(const void* args, Range range) noexcept {
-    auto& counted = *static_cast<Counted*>(const_cast<void*>(args));
+    auto& counted = *static_cast<CountedRows*>(const_cast<void*>(args));
     if (counted.granule < 1000 && range.begin % counted.granule != 0) ++counted.off_granule;
     for (std::int64_t r = range.begin; r < range.end; ++r) {
         ++counted.rows[static_cast<std::size_t>(r)];
@@ -41,10 +41,10 @@ TEST(Threads, EveryCutRunsEveryRowOnce) {
             options.cut = cut;
             ThreadPool pool(options);
             for (int again = 0; again < 10; ++again) {
-                std::vector<std::unique_ptr<Counted>> counted;
+                std::vector<std::unique_ptr<CountedRows>> counted;
                 std::vector<Job> jobs;
                 for (const auto& [rows, granule] : sizes) {
-                    counted.push_back(std::make_unique<Counted>());
+                    counted.push_back(std::make_unique<CountedRows>());
                     counted.back()->rows =
                         std::vector<std::atomic<int>>(static_cast<std::size_t>(rows));
                     counted.back()->granule = granule;

@@ -207,5 +207,35 @@ TEST(Tool, LadderWritesItsSectionAndAFigure) {
     std::filesystem::remove_all(folder);
 }
 
+TEST(Tool, ReadNamesTheFastestLoopAsTheLimit) {
+    const Ran ran = run({"read", "--json"});
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    const auto document = nlohmann::json::parse(ran.out);
+    const auto& loops = document.at("loops");
+    ASSERT_GE(loops.size(), 2U);
+    EXPECT_EQ(document.at("read_loop"), loops.at(0).at("loop"));
+    EXPECT_EQ(document.at("read_gb_per_s"), loops.at(0).at("gb_per_s"));
+    EXPECT_LE(document.at("read_gb_per_s_low"), document.at("read_gb_per_s"));
+    for (const auto& loop : loops) EXPECT_GT(loop.at("gb_per_s"), 0) << loop;
+}
+
+// Counted while they run: the same each time, and as many dot products as the arithmetic needs.
+TEST(Tool, BoundCountsTheInstructionsThatRan) {
+    if (!cpu::has(cpu::avx512_vnni)) GTEST_SKIP() << "needs AVX-512 VNNI";
+    const std::vector<std::string> words = {
+        "bound",     "--warm", "--op",          "q4_0_matvec", "--variant", "avx512_vnni_rows16",
+        "--seconds", "0.001",  "--repetitions", "1",           "--json"};
+    const Ran ran = run(words);
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    const auto row = nlohmann::json::parse(ran.out).at("variants").at(0);
+    // 16 rows in a register of 16 sums, four bytes to a product: 8 of them for 32 weights of 16
+    // rows.
+    EXPECT_NEAR(row.at("kinds").at("dot").get<double>(), 8.0 / 16, 0.02) << row;
+    EXPECT_NEAR(row.at("bytes_per_32_weights").get<double>(), 18, 0.01);
+    EXPECT_GT(row.at("instructions_per_32_weights"), row.at("kinds").at("dot"));
+    const auto again = nlohmann::json::parse(run(words).out).at("variants").at(0);
+    EXPECT_EQ(again.at("instructions_per_32_weights"), row.at("instructions_per_32_weights"));
+}
+
 }  // namespace
 }  // namespace steady::tool
