@@ -91,7 +91,7 @@ TEST(FaultSoak, ManyJobsLeaveNothingBehind) {
                n_jobs, before.descriptors, after.descriptors, before.rss_kb, after.rss_kb,
                after.zombies, job_kb);
     EXPECT_EQ(after.descriptors, before.descriptors);
-    EXPECT_EQ(after.zombies, 0);
+    EXPECT_EQ(after.zombies, before.zombies) << "those before are of other tests of this program";
     EXPECT_LE(after.rss_kb, before.rss_kb + before.rss_kb / 50 + 512);
     EXPECT_LT(job_kb, 5 * 1024);
     EXPECT_TRUE(fs::is_empty(options.spool_dir) || !fs::exists(options.spool_dir + "/kept"));
