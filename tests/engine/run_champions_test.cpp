@@ -150,7 +150,7 @@ TEST(Champions, EachVariantHasAHashOfItsCode) {
     EXPECT_EQ(code_of("q4_0_matvec", "reference").size(), 16u);
     EXPECT_NE(code_of("q4_0_matvec", "reference"), code_of("q4_0_matvec", "avx2"));
     EXPECT_EQ(code_of("mla", "spans_i8x2"), code_of("mla", "spans"));
-    EXPECT_NE(code_of("mla", "absorbed_i16"), code_of("mla", "absorbed"));
+    EXPECT_NE(code_of("mla", "folded"), code_of("mla", "absorbed"));
     EXPECT_EQ(code_of("q4_0_matvec", "no_such"), "");
     EXPECT_EQ(code_of("exec", "threads").size(), 16u);
 }
