@@ -106,6 +106,20 @@ std::optional<Panel> evidence(const Record& record, const std::vector<PairRow>& 
     return figures::evidence_plot(plot);
 }
 
+std::optional<Panel> state(const Record& record, const std::vector<PairRow>& rows) {
+    const auto found = machine_state_of(record);
+    if (!found || !found->depends) return std::nullopt;
+    const std::vector<double> slowness = pair_slowness(record);
+    const double middle = median(slowness);
+    figures::StatePlot plot;
+    for (const PairRow& row : rows) {
+        if (!row.d || !row.discarded.empty()) continue;
+        const double speed = std::expm1(middle - slowness[plot.points.size()]);
+        plot.points.push_back({speed, std::expm1(*row.d)});
+    }
+    return figures::state_plot(plot);
+}
+
 std::optional<Panel> profile(const Record& record) {
     if (!record.evidence.profile) {
         return std::nullopt;
@@ -123,8 +137,7 @@ std::string finish(const Record& record, const std::vector<Panel>& panels) {
     const std::string title = record.analysis
                                   ? fmt::format("{}: {}", record.id, name(record.analysis->verdict))
                                   : record.id;
-    std::string sentence =
-        record.analysis ? outcome_sentence(record.spec, *record.analysis) : "not decided yet";
+    std::string sentence = record.analysis ? outcome_sentence(record) : "not decided yet";
     return figures::document(panels, title, redact(escape_line(sentence)));
 }
 
@@ -142,6 +155,9 @@ std::string pairs_figure(const Record& record) {
     const std::vector<PairRow> rows = pair_rows(record);
     std::vector<Panel> panels = {pairs(record, rows)};
     if (const auto panel = evidence(record, rows)) {
+        panels.push_back(*panel);
+    }
+    if (const auto panel = state(record, rows)) {
         panels.push_back(*panel);
     }
     return finish(record, panels);
@@ -164,6 +180,9 @@ std::string entry_figure(const Record& record) {
     if (!rows.empty()) {
         panels.push_back(pairs(record, rows));
         if (const auto panel = evidence(record, rows)) {
+            panels.push_back(*panel);
+        }
+        if (const auto panel = state(record, rows)) {
             panels.push_back(*panel);
         }
     }

@@ -173,7 +173,7 @@ std::string verdict(const Record& record) {
     const Analysis& analysis = *record.analysis;
     std::string out =
         fmt::format("## Verdict\n\n**{}.** {}\n\n", escape_markdown(headline(analysis)),
-                    escape_markdown(outcome_sentence(record.spec, analysis)));
+                    escape_markdown(outcome_sentence(record)));
     out += meaning_of(analysis.verdict) + "\n\n";
     if (!analysis.contradiction.empty()) {
         out += fmt::format(

@@ -57,6 +57,16 @@ struct EvidencePlot {
 };
 Panel evidence_plot(const EvidencePlot& plot);
 
+struct StatePoint {
+    double speed = 0;   // of both arms together, a fraction beside the median pair
+    double effect = 0;  // fraction, + is better
+};
+
+struct StatePlot {
+    std::vector<StatePoint> points;
+};
+Panel state_plot(const StatePlot& plot);
+
 struct ProfileBar {
     std::string op;
     double a_ns = 0, b_ns = 0;                // per token
