@@ -3,34 +3,11 @@
 
 #include "runner/entry/report.h"
 #include "runner/figures/numbers.h"
+#include "runner/figures/svg.h"
 #include "runner/judge/analysis.h"
 
 namespace steady {
 namespace {
-
-// XML 1.0 allows no other control characters, escaped or not.
-std::string xml_text(const std::string& text) {
-    std::string out;
-    for (const char c : text) {
-        switch (c) {
-            case '&':
-                out += "&amp;";
-                break;
-            case '<':
-                out += "&lt;";
-                break;
-            case '>':
-                out += "&gt;";
-                break;
-            case '"':
-                out += "&quot;";
-                break;
-            default:
-                out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-        }
-    }
-    return out;
-}
 
 // "no gain worth having" answers a hypothesis; for a build it is the usual, good result.
 bool passes(const Analysis& analysis) {
@@ -45,11 +22,11 @@ std::string outcome_of(const Record& record) {
     const std::string message = fmt::format("{}{}{}", name(analysis.verdict),
                                             analysis.reason.empty() ? "" : " / ", analysis.reason);
     if (analysis.verdict == Verdict::inconclusive) {
-        return fmt::format("    <skipped message=\"{}\"/>\n", xml_text(message));
+        return fmt::format("    <skipped message=\"{}\"/>\n", figures::xml(message));
     }
     const char* element = analysis.verdict == Verdict::invalid ? "error" : "failure";
     return fmt::format("    <{0} type=\"{1}\" message=\"{1}\">{2}</{0}>\n", element,
-                       xml_text(message), xml_text(analysis.sentence));
+                       figures::xml(message), figures::xml(analysis.sentence));
 }
 
 }  // namespace
@@ -67,8 +44,9 @@ std::string report_junit(const std::vector<Record>& records) {
         cases += fmt::format(
             "  <testcase classname=\"steady\" name=\"{}\" time=\"{:.3f}\">\n{}    <system-out>{}\n"
             "steady rerun {}</system-out>\n  </testcase>\n",
-            xml_text(record.spec.id), record.seconds, outcome,
-            xml_text(record.analysis ? record.analysis->sentence : ""), xml_text(record.id));
+            figures::xml(record.spec.id), record.seconds, outcome,
+            figures::xml(record.analysis ? record.analysis->sentence : ""),
+            figures::xml(record.id));
     }
     return fmt::format(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"steady\" tests=\"{}\" "

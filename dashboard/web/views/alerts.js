@@ -1,11 +1,9 @@
 // The inbox: what people should hear of, the open ones first, grouped by range of commits.
-import { get, post, setToken, token } from '../api.js';
-import { show } from '../navigation.js';
+import { get } from '../api.js';
 import { h } from '../dom.js';
 import { percent } from '../format.js';
 import { command, empty, experimentLink, folded, table, time } from '../parts.js';
-
-const STATES = ['new', 'acknowledged', 'fixed', 'wrong'];
+import { triageForm } from '../triage.js';
 
 function range(alert) {
   const text = `${alert.before.slice(0, 10)}…${alert.commit.slice(0, 10)}`;
@@ -52,57 +50,6 @@ function members(alert) {
   );
 }
 
-function form(alert) {
-  const id = `alert-${alert.id}`;
-  const said = h('span', { role: 'status', class: 'small' });
-  const state = h(
-    'select',
-    { id: `${id}-state` },
-    STATES.map((one) => h('option', { value: one, selected: one === alert.state }, one)),
-  );
-  const owner = h('input', { id: `${id}-owner`, value: alert.owner, maxlength: 64, autocomplete: 'off' });
-  const note = h('input', { id: `${id}-note`, value: alert.note, maxlength: 500, autocomplete: 'off' });
-  const secret = h('input', { id: `${id}-token`, type: 'password', autocomplete: 'off' });
-  const asking = h(
-    'label',
-    { class: 'offscreen', hidden: true },
-    h('span', null, 'Token with scope submit'),
-    secret,
-  );
-  const save = async (event) => {
-    event.preventDefault();
-    if (secret.value) setToken(secret.value);
-    try {
-      await post(
-        `/api/alerts/${alert.id}`,
-        JSON.stringify({ state: state.value, owner: owner.value, note: note.value }),
-      );
-      document.activeElement?.blur();
-      await new Promise((resolve) => {
-        setTimeout(resolve, 600); // the list is shared for half a second
-      });
-      show();
-    } catch (error) {
-      if (error.status === 401 || error.status === 403) {
-        asking.hidden = false;
-        asking.classList.remove('offscreen');
-        secret.focus();
-      }
-      said.textContent = error.message;
-    }
-  };
-  return h(
-    'form',
-    { class: 'triage', onsubmit: save },
-    h('label', null, h('span', null, 'State'), state),
-    h('label', null, h('span', null, 'Who looks after it'), owner),
-    h('label', { class: 'grow' }, h('span', null, 'Note'), note),
-    token() ? null : asking,
-    h('button', { type: 'submit', id: `${id}-save` }, 'Save'),
-    said,
-  );
-}
-
 function card(alert) {
   return h(
     'article',
@@ -124,7 +71,7 @@ function card(alert) {
       alert.deliveries ? ` · ${alert.deliveries}` : null,
     ),
     command(alert.again),
-    form(alert),
+    triageForm(`alert-${alert.id}`, `/api/alerts/${alert.id}`, alert),
   );
 }
 

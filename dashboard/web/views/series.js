@@ -1,7 +1,7 @@
 // One series: its history, the commits at which its level changed, and their triage. Mode, window,
 // selected point and reference line are in the address.
-import { get, getText, post, setToken, token } from '../api.js';
-import { go, show } from '../navigation.js';
+import { get, getText } from '../api.js';
+import { go } from '../navigation.js';
 import { seriesChart } from '../charts/series.js';
 import { h, replace } from '../dom.js';
 import { interval, minute, nanoseconds, percent } from '../format.js';
@@ -15,8 +15,8 @@ import {
   table,
   time,
 } from '../parts.js';
+import { triageForm } from '../triage.js';
 
-const STATES = ['new', 'acknowledged', 'fixed', 'wrong'];
 const MODES = { abs: '× reference', pct: '% since start', prev: '% since previous' };
 
 function address(query, changes) {
@@ -168,67 +168,6 @@ function chart(data, query) {
   return h('div', null, controls(query), holder, line);
 }
 
-function triageForm(data, change) {
-  const id = `triage-${change.id}`;
-  const said = h('span', { role: 'status', class: 'small' });
-  const state = h(
-    'select',
-    { id: `${id}-state` },
-    STATES.map((one) => h('option', { value: one, selected: one === change.state }, one)),
-  );
-  const owner = h('input', {
-    id: `${id}-owner`,
-    value: change.owner,
-    maxlength: 64,
-    autocomplete: 'off',
-  });
-  const note = h('input', {
-    id: `${id}-note`,
-    value: change.note,
-    maxlength: 500,
-    autocomplete: 'off',
-  });
-  const secret = h('input', { id: `${id}-token`, type: 'password', autocomplete: 'off' });
-  const asking = h(
-    'label',
-    { class: 'offscreen', hidden: true },
-    h('span', null, 'Token with scope submit'),
-    secret,
-  );
-  const save = async (event) => {
-    event.preventDefault();
-    if (secret.value) setToken(secret.value);
-    try {
-      await post(
-        `/api/series/${encodeURIComponent(data.series.name)}/changes/${change.id}`,
-        JSON.stringify({ state: state.value, owner: owner.value, note: note.value }),
-      );
-      document.activeElement?.blur();
-      await new Promise((resolve) => {
-        setTimeout(resolve, 600); // the list is shared for half a second
-      });
-      show();
-    } catch (error) {
-      if (error.status === 401 || error.status === 403) {
-        asking.hidden = false;
-        asking.classList.remove('offscreen');
-        secret.focus();
-      }
-      said.textContent = error.message;
-    }
-  };
-  return h(
-    'form',
-    { class: 'triage', onsubmit: save },
-    h('label', null, h('span', null, 'State'), state),
-    h('label', null, h('span', null, 'Who looks after it'), owner),
-    h('label', { class: 'grow' }, h('span', null, 'Note'), note),
-    token() ? null : asking,
-    h('button', { type: 'submit', id: `${id}-save` }, 'Save'),
-    said,
-  );
-}
-
 function changeCard(data, change) {
   const way = change.shift < 0 ? 'worse' : 'better';
   const range = `${change.before.slice(0, 10)}…${change.commit.slice(0, 10)}`;
@@ -282,7 +221,11 @@ function changeCard(data, change) {
       time(change.found_at),
       change.triaged_at ? [' · triaged ', time(change.triaged_at)] : null,
     ),
-    triageForm(data, change),
+    triageForm(
+      `triage-${change.id}`,
+      `/api/series/${encodeURIComponent(data.series.name)}/changes/${change.id}`,
+      change,
+    ),
   );
 }
 
