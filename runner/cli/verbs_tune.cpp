@@ -109,7 +109,7 @@ Json question(const Arguments& arguments, const std::map<std::string, std::strin
               const std::string& op, const Candidate& candidate) {
     Json arm_b = kernels;
     arm_b[op] = candidate.variant;
-    const std::string now = kernels.at(op);
+    const std::string& now = kernels.at(op);
     return {
         {"id", question_id(op, candidate.variant)},
         {"owner", "steady tune-defaults"},
