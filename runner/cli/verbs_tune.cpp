@@ -104,9 +104,10 @@ std::string question_id(const std::string& op, const std::string& variant) {
     return id + "-" + sha256_hex(variant).substr(0, 8);
 }
 
-// One op's candidate in arm B; both arms name what the sitting has accepted so far.
+// One op's candidate in arm B; both arms name what the sitting has accepted so far. The model
+// cannot gain more than the op alone did: gain_alone, a fraction.
 Json question(const Arguments& arguments, const std::map<std::string, std::string>& kernels,
-              const std::string& op, const Candidate& candidate) {
+              const std::string& op, const Candidate& candidate, double gain_alone) {
     Json arm_b = kernels;
     arm_b[op] = candidate.variant;
     const std::string& now = kernels.at(op);
@@ -118,7 +119,10 @@ Json question(const Arguments& arguments, const std::map<std::string, std::strin
            fmt::format("On this CPU {}={} decodes faster than {}", op, candidate.variant, now)},
           {"because", fmt::format("alone, from memory, it is the faster one on the op's heaviest "
                                   "shape: {:.1f} GB/s",
-                                  candidate.gb_per_s)}}},
+                                  candidate.gb_per_s)},
+          {"predict",
+           {{"metric", "decode_tps"},
+            {"change", {"0%", fmt::format("+{:.1f}%", std::max(0.1, 100 * gain_alone))}}}}}},
         {"subject",
          {{"program", "steady-engine"},
           {"model", arguments.get("model", kUsualModel)},
@@ -192,8 +196,12 @@ struct Sitting {
         for (const Candidate& one : candidates) {
             say(fmt::format("{}: {} beats {} alone", op, one.variant, now.at(op)));
             if (arguments.has("screen")) continue;
+            const auto today = std::find_if(all.begin(), all.end(), [&](const Candidate& other) {
+                return other.variant == now.at(op);
+            });
+            const double gain = today == all.end() ? 0 : today->ns / one.ns - 1;
             const Record record =
-                run_here(decode_spec(question(arguments, now, op, one)), arguments, weights);
+                run_here(decode_spec(question(arguments, now, op, one, gain)), arguments, weights);
             const Verdict verdict = record.analysis->verdict;
             report["experiments"].push_back({{"variant", one.variant},
                                              {"verdict", name(verdict)},

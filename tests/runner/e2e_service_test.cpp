@@ -160,7 +160,7 @@ TEST_F(Service, ARestoredBackupDecidesTheSame) {
                  "outcome = case outcome when 'accept' then 'reject' else 'accept' end"});
     EXPECT_EQ(forged.code, 0) << forged.err;
     EXPECT_EQ(run({"decide", "--all", "--db", there}, 1).at("differences").size(), 2U);
-    run({"decide", ids[0], "--db", there}, 1);
+    run({"decide", ids[1], "--db", there}, 1);
 
     // and a sample that is not what it was.
     const CliResult spoiled = cli.run({"db", "psql", "--db", there, "--", "-c",
