@@ -36,7 +36,8 @@ std::string program_path(const std::string& name, const std::string& directory) 
         const std::filesystem::path path = name.front() == '/' ? name : directory + "/" + name;
         const std::string plain = path.lexically_normal().string();
         if (executable(plain)) return plain;
-        throw Error(fmt::format("there is no program {}", plain));
+        throw Error(name == plain ? fmt::format("there is no program {}", name)
+                                  : fmt::format("there is no program {}, that is {}", name, plain));
     }
     if (name.find('=') != std::string::npos) {
         throw Error(fmt::format(
