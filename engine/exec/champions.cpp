@@ -11,6 +11,7 @@ namespace {
 
 constexpr Champion kChampions[] = {
     {"block", "apart", ""},
+    {"block", "whole", ""},
     {"block", "joined", ""},
     {"moe", "fused", "2026-11-21-seed-swiglu-in-epilogue-3d26a1a1", "intel-avx512_vnni"},
     {"moe", "unfused", ""},
@@ -107,6 +108,7 @@ constexpr Champion kChampions[] = {
     {"mla_decode", "cuda_floats", ""},
     {"moe_decode", "cuda_planes", ""},
     {"moe_decode", "cuda_floats", ""},
+    {"block_decode", "cuda_handed", ""},
     {"quantize_q8", "avx512", "2026-11-21-champion-quantising-22f09684", "intel-avx512_vnni"},
     {"quantize_q8", "avx2", ""},
     {"quantize_q16", "avx512", ""},

@@ -149,7 +149,8 @@ void choose(Choice<Op>& choice, const PlanRequest& request, const Uses<Op>& uses
         return;
     }
     if (choose_default(choice, request, uses, plan)) return;
-    if (kJoined<Op> && request.on_gpu) {
+    const bool called = !std::is_same_v<Op, BlockDecode> || plan.block->whole;
+    if (kJoined<Op> && request.on_gpu && called) {
         throw Error{fmt::format(
             "kernels: no GPU variant of {} takes this model's shapes in layout {}; name those that "
             "take every shape: --kernels products=cuda_floats (the others follow)",
@@ -169,7 +170,8 @@ struct Admission {
     Type cache = Type::f32;
     bool floats = false;  // references are asked for, or a variant of op mla_attention
     bool on_gpu = false;
-    bool joined = false;  // step block
+    bool joined = false;      // step block
+    bool whole_fits = false;  // a variant for this device makes a block in one op
     // Formats about as fine as half floats or finer, whose op has a variant that uses this CPU as
     // floats' does.
     std::vector<const CacheFormat*> as_good_as_floats{};
@@ -207,6 +209,9 @@ std::string why_not_step(const NormAlternative& /*norm*/, const Admission& /*her
 template <class Alternative>
 bool may_be_default(const Alternative& /*alternative*/, const Admission& /*here*/) {
     return true;
+}
+bool may_be_default(const BlockAlternative& block, const Admission& here) {
+    return !block.whole || here.whole_fits;
 }
 bool may_be_default(const MlaAlternative& mla, const Admission& here) {
     const bool rounds_anyway = here.traits.quantised && !here.floats;
@@ -263,6 +268,20 @@ void choose_step(std::string_view step, std::span<const Alternative> alternative
         }
     }
     throw Error{fmt::format("step {} has no default that this model admits", step), kExitInternal};
+}
+
+// Whether a block may be one op unless told: on a GPU that has a variant for the model's shapes,
+// and where nobody chose for the ops that it would take the place of.
+bool whole_blocks_fit(const PlanRequest& request, const Uses<BlockDecode>& uses) {
+    if (!request.on_gpu || request.kernels.contains("*")) return false;
+    for (const std::string_view op : {Products::name, MlaDecode::name, MoeDecode::name}) {
+        if (request.kernels.contains(std::string(op))) return false;
+    }
+    for (const VariantBase* base : variants_of(BlockDecode::name)) {
+        const auto& variant = *static_cast<const VariantInfo<BlockDecode>*>(base);
+        if (variant.on_gpu() && why_not_all(variant, uses).empty()) return true;
+    }
+    return false;
 }
 
 void check_names(const PlanRequest& request) {
@@ -346,12 +365,14 @@ KernelPlan resolve_plan(const PlanRequest& request, const UsedShapes& shapes,
             here.as_good_as_floats.push_back(&format);
         }
     });
+    here.whole_fits = whole_blocks_fit(request, std::get<Uses<BlockDecode>>(shapes));
     choose_step("block", block_alternatives(), request, here, plan.block, plan.block_reason);
     here.joined = plan.block->joined;
     choose_step("moe", moe_alternatives(), request, here, plan.moe, plan.moe_reason);
     choose_step("mla", mla_alternatives(), request, here, plan.mla, plan.mla_reason);
     choose_step("norm", norm_alternatives(), request, here, plan.norm, plan.norm_reason);
     UsedShapes used = shapes;
+    if (!plan.block->whole) std::get<Uses<BlockDecode>>(used).shapes.clear();
     for (MlaAttentionShape& shape : std::get<Uses<MlaAttention>>(used).shapes) {
         if (plan.mla->cache ==
             CacheForm::full) {  // attention of one head over its own keys and values

@@ -13,6 +13,7 @@
 
 #include "engine/exec/steps.h"
 #include "kernels/add/op.h"
+#include "kernels/block_decode/op.h"
 #include "kernels/dequantize_row/op.h"
 #include "kernels/f32_matvec/op.h"
 #include "kernels/mla_attention/op.h"
@@ -75,12 +76,14 @@ using EngineOps =
     JoinOps<OpList<Q4_0Matvec, Q5_KMatvec, Q6_KMatvec, Q8_0Matvec, F32Matvec, OtherMatvec,
                    Q4_0Matmul, Q5_KMatmul, Q6_KMatmul, Q8_0Matmul, Q4_0Experts, QuantizeQ8,
                    QuantizeQ16, DequantizeRow, RmsNorm, RmsNormQ8, Rope, Swiglu, Add, MlaAttention>,
-            IntegerCacheOps, OpList<MoeRouter, Products, TokenRow, MlaDecode, MoeDecode>>;
+            IntegerCacheOps,
+            OpList<MoeRouter, Products, TokenRow, MlaDecode, MoeDecode, BlockDecode>>;
 
 // Whether the op is called where a block's ops are joined, and only there.
 template <class Op>
-constexpr bool kJoined = std::is_same_v<Op, Products> || std::is_same_v<Op, TokenRow> ||
-                         std::is_same_v<Op, MlaDecode> || std::is_same_v<Op, MoeDecode>;
+constexpr bool kJoined =
+    std::is_same_v<Op, Products> || std::is_same_v<Op, TokenRow> || std::is_same_v<Op, MlaDecode> ||
+    std::is_same_v<Op, MoeDecode> || std::is_same_v<Op, BlockDecode>;
 
 // Whether what an op counts as weights is the KV cache.
 template <class Op>

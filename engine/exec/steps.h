@@ -56,14 +56,15 @@ struct NormAlternative {
 };
 
 // A block's ops one by one, in steps, or joined into the few that a GPU has time to wait for
-// (products, mla_decode, moe_decode): same meaning, and the only form that runs on a GPU. Joined,
-// a prompt goes token by token and the steps above are not asked.
+// (products, mla_decode, moe_decode), or into a single one: same meaning, and the only forms that
+// run on a GPU. Joined, a prompt goes token by token and the steps above are not asked.
 struct BlockAlternative {
     std::string_view name;
     bool joined;
+    bool whole = false;  // joined into one op, block_decode
 };
 
-// apart, joined
+// apart, joined, whole
 std::span<const BlockAlternative> block_alternatives();
 // fused, joined, indexed, indexed_gate_up, unfused
 std::span<const MoeAlternative> moe_alternatives();

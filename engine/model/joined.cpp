@@ -35,8 +35,8 @@ struct To {
     float* y = nullptr;
 };
 
-void products(Arm& arm, const From& from, std::initializer_list<To> to,
-              const float* residual = nullptr) {
+Products::Args products(const Arm& arm, const From& from, std::initializer_list<To> to,
+                        const float* residual = nullptr) {
     Products::Args args;
     args.x = from.x;
     args.norm = from.norm;
@@ -52,14 +52,18 @@ void products(Arm& arm, const From& from, std::initializer_list<To> to,
     const Matrix& m = *to.begin()->m;
     const std::int64_t input = from.norm != nullptr ? 2 : from.up != nullptr ? 3 : 1;
     args.shape = {m.type, rows, m.cols, n, input, residual != nullptr ? 2 : 1};
-    launch<Products>(arm, args);
+    return args;
 }
 
-void attend(Arm& arm, const Block& b, std::int64_t index, std::int64_t position) {
+Products::Args first_products(const Arm& arm, const Block& b) {
+    const Joined& j = *arm.joined;
+    const Matrix* query = arm.config.q_rank == 0 ? &b.attn_q : &b.attn_q_a;
+    return products(arm, {.x = j.x, .norm = b.attn_norm}, {{query, j.q}, {&b.attn_kv_a_mqa, j.kv}});
+}
+
+MlaDecode::Args attention_of(Arm& arm, const Block& b, std::int64_t index, std::int64_t position) {
     Joined& j = *arm.joined;
     const Config& c = arm.config;
-    products(arm, {.x = j.x, .norm = b.attn_norm},
-             {{c.q_rank == 0 ? &b.attn_q : &b.attn_q_a, j.q}, {&b.attn_kv_a_mqa, j.kv}});
     MlaDecode::Args args;
     args.shape = {c.n_heads, c.q_rank,     c.n_nope,         c.n_rot,        c.n_value,
                   c.kv_rank, position + 1, arm.cache.type(), b.attn_v_b.type};
@@ -78,22 +82,33 @@ void attend(Arm& arm, const Block& b, std::int64_t index, std::int64_t position)
     args.scale = c.attention_scale;
     args.out = j.values;
     args.scratch = j.parts;
-    launch<MlaDecode>(arm, args);
-    note(arm, "kqv_out", index, j.values, c.n_heads * c.n_value);
-    products(arm, {.x = j.values}, {{&b.attn_output, j.x}}, j.x);
-    note(arm, "ffn_inp", index, j.x, c.dim);
+    return args;
 }
 
-void experts(Arm& arm, const Block& b) {
-    Joined& j = *arm.joined;
+Products::Args output_product(const Arm& arm, const Block& b) {
+    const Joined& j = *arm.joined;
+    return products(arm, {.x = j.values}, {{&b.attn_output, j.x}}, j.x);
+}
+
+// Of a dense block the matrices of its feed-forward take the place of the shared expert's.
+MoeDecode::Args experts(const Arm& arm, const Block& b) {
+    const Joined& j = *arm.joined;
     const Config& c = arm.config;
-    const Type shared = b.ffn_gate.present() ? b.ffn_gate.type : Type::q4_0;
     MoeDecode::Args args;
-    args.shape = {c.n_experts,   c.n_experts_used,     c.dim, c.expert_ff,
-                  c.shared_ff(), b.ffn_gate_exps.type, shared};
+    const Type shared = b.ffn_gate.present() ? b.ffn_gate.type : Type::q4_0;
+    args.shape = {0, 0, c.dim, 0, b.ffn_gate.rows, Type::q4_0, shared};
     args.x = j.x;
     args.norm = b.ffn_norm;
     args.eps = c.rms_epsilon;
+    args.shared_gate = any(b.ffn_gate);
+    args.shared_up = any(b.ffn_up);
+    args.shared_down = any(b.ffn_down);
+    args.hidden = j.hidden;
+    if (b.dense) return args;
+    args.shape.n_experts = c.n_experts;
+    args.shape.n_used = c.n_experts_used;
+    args.shape.hidden = c.expert_ff;
+    args.shape.type = b.ffn_gate_exps.type;
     args.router = any(b.ffn_gate_inp);
     args.bias = b.exp_probs_b;
     args.gating = c.gating;
@@ -102,27 +117,76 @@ void experts(Arm& arm, const Block& b) {
     args.gate = any(b.ffn_gate_exps);
     args.up = any(b.ffn_up_exps);
     args.down = any(b.ffn_down_exps);
-    args.shared_gate = any(b.ffn_gate);
-    args.shared_up = any(b.ffn_up);
-    args.shared_down = any(b.ffn_down);
     args.logits = j.router;
     args.ids = j.expert_ids;
     args.weights = j.expert_weights;
-    args.hidden = j.hidden;
-    launch<MoeDecode>(arm, args);
-    note(arm, "ffn_moe_logits", -1, j.router, c.n_experts);
+    return args;
+}
+
+void attend(Arm& arm, const Block& b, std::int64_t index, std::int64_t position) {
+    Joined& j = *arm.joined;
+    launch<Products>(arm, first_products(arm, b));
+    launch<MlaDecode>(arm, attention_of(arm, b, index, position));
+    note(arm, "kqv_out", index, j.values, arm.config.n_heads * arm.config.n_value);
+    launch<Products>(arm, output_product(arm, b));
+    note(arm, "ffn_inp", index, j.x, arm.config.dim);
 }
 
 void feed_forward(Arm& arm, std::int64_t index) {
     Joined& j = *arm.joined;
     const Block& b = arm.weights.blocks[static_cast<std::size_t>(index)];
     if (b.dense) {
-        products(arm, {.x = j.x, .norm = b.ffn_norm}, {{&b.ffn_gate, j.gate}, {&b.ffn_up, j.up}});
-        products(arm, {.x = j.gate, .up = j.up}, {{&b.ffn_down, j.x}}, j.x);
+        launch<Products>(arm, products(arm, {.x = j.x, .norm = b.ffn_norm},
+                                       {{&b.ffn_gate, j.gate}, {&b.ffn_up, j.up}}));
+        launch<Products>(arm, products(arm, {.x = j.gate, .up = j.up}, {{&b.ffn_down, j.x}}, j.x));
     } else {
-        experts(arm, b);
+        launch<MoeDecode>(arm, experts(arm, b));
+        note(arm, "ffn_moe_logits", -1, j.router, arm.config.n_experts);
     }
     note(arm, "l_out", index, j.x, arm.config.dim);
+}
+
+// A block in one op. Blocks that follow each other in a pass hand x over.
+void whole_block(Arm& arm, std::int64_t index, std::int64_t position, bool handed, bool hands) {
+    Joined& j = *arm.joined;
+    const Config& c = arm.config;
+    const Block& b = arm.weights.blocks[static_cast<std::size_t>(index)];
+    BlockDecode::Args args;
+    args.first = first_products(arm, b);
+    args.attention = attention_of(arm, b, index, position);
+    args.output = output_product(arm, b);
+    args.experts = experts(arm, b);
+    const MoeDecodeShape& e = args.experts.shape;
+    args.shape = {c.dim,
+                  c.n_heads,
+                  c.q_rank,
+                  c.n_nope,
+                  c.n_rot,
+                  c.n_value,
+                  c.kv_rank,
+                  position + 1,
+                  arm.cache.type(),
+                  b.attn_v_b.type,
+                  e.n_experts,
+                  e.n_used,
+                  e.hidden,
+                  e.type,
+                  e.shared,
+                  e.shared_type,
+                  args.experts.router.type};
+    args.handed = handed;
+    if (hands && index + 1 < c.n_blocks) {
+        args.next_norm = arm.weights.blocks[static_cast<std::size_t>(index) + 1].attn_norm;
+    }
+    args.scratch = j.handed;
+    launch<BlockDecode>(arm, args);
+    note(arm, "l_out", index, j.x, c.dim);
+}
+
+void enqueue_block(Arm& arm, std::int64_t index, std::int64_t position) {
+    if (arm.plan.block->whole) return whole_block(arm, index, position, index > 0, true);
+    attend(arm, arm.weights.blocks[static_cast<std::size_t>(index)], index, position);
+    feed_forward(arm, index);
 }
 
 // The whole pass of the token that lies in `now`.
@@ -134,11 +198,11 @@ void run_pass(Arm& arm, std::int64_t position, bool want_logits) {
         {{w.token_embd.type, w.token_embd.rows, w.token_embd.cols}, w.token_embd.data, j.now, j.x});
     note(arm, "inp_embd", -1, j.x, arm.config.dim);
     for (std::int64_t i = 0; i < arm.config.n_blocks; ++i) {
-        attend(arm, w.blocks[static_cast<std::size_t>(i)], i, position);
-        feed_forward(arm, i);
+        enqueue_block(arm, i, position);
     }
     if (!want_logits) return;
-    products(arm, {.x = j.x, .norm = w.output_norm}, {{&w.output, j.logits}});
+    launch<Products>(arm,
+                     products(arm, {.x = j.x, .norm = w.output_norm}, {{&w.output, j.logits}}));
     note(arm, "result_output", -1, j.logits, arm.config.n_vocab);
 }
 
@@ -222,7 +286,16 @@ Joined::Joined(const Config& c, const State& tables, bool runs_on_gpu) : on_gpu(
     router = take<float>(c.n_experts);
     expert_ids = take<std::int32_t>(c.n_experts_used);
     expert_weights = take<float>(c.n_experts_used);
-    hidden = take<float>(2 * (c.n_experts_used * c.expert_ff + c.shared_ff()));
+    hidden = take<float>(2 * (c.n_experts_used * c.expert_ff + std::max(c.ff, c.shared_ff())));
+    handed = take<float>(BlockDecode::scratch_floats({.cols = c.dim,
+                                                      .n_heads = c.n_heads,
+                                                      .q_rank = c.q_rank,
+                                                      .n_value = c.n_value,
+                                                      .kv_rank = c.kv_rank,
+                                                      .n_experts = c.n_experts,
+                                                      .n_used = c.n_experts_used,
+                                                      .hidden = c.expert_ff,
+                                                      .shared = std::max(c.ff, c.shared_ff())}));
     logits = take<float>(c.n_vocab);
     const auto table = [this](const std::vector<float>& values_of) {
         auto* data = take<float>(static_cast<std::int64_t>(values_of.size()));
@@ -273,9 +346,12 @@ void embed_joined(Arm& arm, std::int32_t token, std::int64_t position) {
 }
 
 void run_block_joined(Arm& arm, std::int64_t index) {
-    const Block& b = arm.weights.blocks[static_cast<std::size_t>(index)];
-    attend(arm, b, index, arm.joined_position);
-    run_feed_forward_joined(arm, index);
+    if (arm.plan.block->whole) {
+        whole_block(arm, index, arm.joined_position, false, false);
+    } else {
+        enqueue_block(arm, index, arm.joined_position);
+    }
+    if (arm.joined->on_gpu) gpu::finish();
 }
 
 void run_feed_forward_joined(Arm& arm, std::int64_t index) {

@@ -1,6 +1,6 @@
-// The forward with a block's ops joined: the one that a GPU runs, and the same on the CPU. Per
-// block three ops with experts, else four; nothing of a token returns to the host but its logits,
-// when they are asked for.
+// The forward with a block's ops joined: the one that a GPU runs, and the same on the CPU. A block
+// is one op, or three with experts and four without; nothing of a token returns to the host but its
+// logits, when they are asked for.
 #pragma once
 
 #include <array>
@@ -40,6 +40,7 @@ struct Joined {
     std::int32_t* expert_ids = nullptr;  // [n_experts_used]
     float* expert_weights = nullptr;     // [n_experts_used]
     float* hidden = nullptr;             // [2][n_experts_used * expert_ff + shared_ff]
+    float* handed = nullptr;             // scratch of op block_decode
     float* logits = nullptr;             // [n_vocab]
     float* rope_cos = nullptr;           // [context][n_rot / 2]
     float* rope_sin = nullptr;

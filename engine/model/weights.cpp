@@ -328,6 +328,38 @@ void sort_by_bytes(Uses<Op>& uses) {
                      });
 }
 
+// A block in one op, for each type that its matrices have.
+void add_block_shapes(std::vector<BlockDecodeShape>& shapes, const Config& c, const Block& b) {
+    BlockDecodeShape shape{c.dim,     c.n_heads, c.q_rank, c.n_nope, c.n_rot,
+                           c.n_value, c.kv_rank, 512,      Type::f32};
+    const Matrix* attention[] = {&b.attn_v_b,      &b.attn_q,   &b.attn_q_a,   &b.attn_q_b,
+                                 &b.attn_kv_a_mqa, &b.attn_k_b, &b.attn_output};
+    const Matrix* experts[] = {&b.ffn_gate_exps, &b.ffn_up_exps, &b.ffn_down_exps};
+    const Matrix* shared[] = {&b.ffn_gate, &b.ffn_up, &b.ffn_down};
+    const auto width = [](const Matrix& m) { return m.present() ? m.rows : 0; };
+    shape.type = b.attn_v_b.type;
+    shape.shared = width(b.ffn_gate);
+    if (shape.shared > 0) shape.shared_type = b.ffn_gate.type;
+    if (!b.dense) {
+        shape.n_experts = c.n_experts;
+        shape.n_used = c.n_experts_used;
+        shape.hidden = c.expert_ff;
+        shape.expert_type = b.ffn_gate_exps.type;
+        shape.router_type = b.ffn_gate_inp.type;
+    }
+    add_shape(shapes, shape);
+    const auto add_types = [&](std::span<const Matrix* const> of, Type BlockDecodeShape::*field) {
+        for (const Matrix* m : of) {
+            BlockDecodeShape other = shape;
+            other.*field = m->type;
+            if (m->present()) add_shape(shapes, other);
+        }
+    };
+    add_types(attention, &BlockDecodeShape::type);
+    add_types(experts, &BlockDecodeShape::expert_type);
+    add_types(shared, &BlockDecodeShape::shared_type);
+}
+
 // Of the joined ops; types are the first block's of each kind.
 void note_joined_ops(UsedShapes& shapes, const Config& c, const Weights& w) {
     std::get<Uses<TokenRow>>(shapes).shapes = {{w.token_embd.type, c.n_vocab, c.dim}};
@@ -337,6 +369,8 @@ void note_joined_ops(UsedShapes& shapes, const Config& c, const Weights& w) {
         {last.attn_output.type, last.attn_output.rows, last.attn_output.cols, 1, 1, 2}};
     std::get<Uses<MlaDecode>>(shapes).shapes = {{c.n_heads, c.q_rank, c.n_nope, c.n_rot, c.n_value,
                                                  c.kv_rank, 512, Type::f32, last.attn_v_b.type}};
+    auto& whole = std::get<Uses<BlockDecode>>(shapes).shapes;
+    for (const Block& b : w.blocks) add_block_shapes(whole, c, b);
     if (last.dense) return;
     std::get<Uses<MoeDecode>>(shapes).shapes = {
         {c.n_experts, c.n_experts_used, c.dim, c.expert_ff, c.shared_ff(), last.ffn_gate_exps.type,

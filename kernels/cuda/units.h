@@ -52,12 +52,15 @@ struct Vector {
     float2* s;    // scale; the sums in the two halves of the bits
 };
 
-// Weights pass the caches once.
+// Weights pass the caches once a token, and leave the second level first: what else lies there, the
+// kernels' own instructions too, stays.
 __device__ inline uint4 load_once(const uint4* p) {
     uint4 v;
-    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                 : "l"(p));
+    asm volatile(
+        "{ .reg .b64 once; createpolicy.fractional.L2::evict_first.b64 once, 1.0;"
+        " ld.global.nc.L1::no_allocate.L2::cache_hint.v4.u32 {%0,%1,%2,%3}, [%4], once; }"
+        : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+        : "l"(p));
     return v;
 }
 

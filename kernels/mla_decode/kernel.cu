@@ -6,54 +6,6 @@
 namespace steady::cuda {
 namespace {
 
-// A warp's softmax over its positions so far.
-struct Running {
-    float most = -INFINITY, total = 0;
-    float2 sum[kPairs] = {};
-};
-
-// A lane's pairs of a row: pair lane + 32 i of the latent, then of the rotated part.
-struct Lane {
-    float2 latent[kPairs], rot[kRotPairs];
-};
-
-template <class Two>
-__device__ void take_lane(Lane& out, int rank, int n_rot, Two two) {
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-#pragma unroll
-    for (int i = 0; i < kPairs; ++i) {
-        const int p = 2 * (lane + 32 * i);
-        out.latent[i] = p < rank ? two(p) : float2{0, 0};
-    }
-#pragma unroll
-    for (int i = 0; i < kRotPairs; ++i) {
-        const int p = 2 * (lane + 32 * i);
-        out.rot[i] = p < n_rot ? two(rank + p) : float2{0, 0};
-    }
-}
-
-__device__ void attend(Running& run, const Lane& query, const Lane& row, float scale) {
-    float score = 0;
-#pragma unroll
-    for (int i = 0; i < kPairs; ++i) {
-        score += query.latent[i].x * row.latent[i].x + query.latent[i].y * row.latent[i].y;
-    }
-#pragma unroll
-    for (int i = 0; i < kRotPairs; ++i) {
-        score += query.rot[i].x * row.rot[i].x + query.rot[i].y * row.rot[i].y;
-    }
-    score = warp_sum(score) * scale;
-    const float most = fmaxf(run.most, score);
-    const float keep = __expf(run.most - most), weight = __expf(score - most);
-    run.most = most;
-    run.total = run.total * keep + weight;
-#pragma unroll
-    for (int i = 0; i < kPairs; ++i) {
-        run.sum[i].x = run.sum[i].x * keep + weight * row.latent[i].x;
-        run.sum[i].y = run.sum[i].y * keep + weight * row.latent[i].y;
-    }
-}
-
 __device__ Running attend_all(const MlaCall& call, const Memory& m, int position,
                               const Team& team) {
     const int rank = call.latent.n, width = rank + call.n_rot;

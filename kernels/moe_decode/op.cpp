@@ -27,6 +27,7 @@ std::vector<MoeDecode::Shape> MoeDecode::odd_shapes(Random& random) {
 namespace {
 
 void choose(const MoeDecode::Args& args, std::int32_t* ids, float* weights) {
+    if (args.shape.n_used == 0) return;  // of a dense block
     const MoeRouter::Args router{{args.shape.n_experts, args.shape.n_used},
                                  args.logits,
                                  args.bias,

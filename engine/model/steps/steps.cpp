@@ -31,7 +31,7 @@ constexpr MlaAlternative kMla[] = {
     {"heads", mla_heads, CacheForm::rows, false},
     over<MlaAttentionQ8>("heads_q8", mla_heads_q8, false),
     {"materialised", mla_materialised, CacheForm::full, true}};
-constexpr BlockAlternative kBlock[] = {{"apart", false}, {"joined", true}};
+constexpr BlockAlternative kBlock[] = {{"apart", false}, {"joined", true}, {"whole", true, true}};
 constexpr NormAlternative kNorm[] = {{"apart", false}, {"quantising", true}};
 
 }  // namespace

@@ -283,12 +283,15 @@ def engine_modes(figures, few):
     def duet(n):
         spec = {
             "id": "duet-%d" % n, "owner": "figures",
-            "hypothesis": {"claim": "without the burnt share it is faster", "because": "less to do"},
+            "hypothesis": {"claim": "without the burnt share it is faster", "because": "less to do",
+                           "predict": {"metric": "decode_tps", "change": ["+0.5%", "+1.5%"]}},
             "subject": {"program": "steady-engine", "model": os.path.basename(model),
                         "workload": "prose", "threads": 1},
             "arms": {"A": {"engine_flags": {"burn": "1%"}}, "B": {"engine_flags": {"burn": "0%"}}},
             "expect_diff": ["engine_flags.burn"],
-            "gates": [{"id": "decode", "level": "model", "role": "decides", "metric": "decode_tps",
+            "gates": [{"id": "tokens", "level": "correctness", "role": "guard",
+                       "need": {"top1_agree": ">=0.9", "kl": "<=0.02"}},
+                      {"id": "decode", "level": "model", "role": "decides", "metric": "decode_tps",
                        "worth": "0.2%"}],
             "schedule": {"mode": "duet", "seed": n + 1, "pairs": {"max": 40}, "aa_pairs": 6}}
         workloads = figures.folder / "experiments/workloads"
