@@ -32,6 +32,7 @@ struct AppOptions {
     std::vector<std::string> proxies;  // addresses whose X-Forwarded-For is believed
     std::vector<std::string> hosts;    // names allowed in Host besides localhost and addresses
     int submits_per_minute = 30;       // per token
+    std::uint64_t submit_bytes_per_day = std::uint64_t{1} << 30U;  // per token, of the database
     int queue_depth_max = 10000;
     int wrong_tokens_per_minute = 30;  // per client
     std::string state_dir;             // whose disk health looks at; empty: none
@@ -122,6 +123,10 @@ struct App {
     // False when this token has submitted too often in the last minute.
     bool may_submit(const std::string& token_sha);
 
+    // False when what this token had stored today and these bytes are too much: an experiment stays
+    // in the database, whatever becomes of its job.
+    bool may_store(const std::string& token_sha, std::uint64_t bytes);
+
     // A token was wrong. False: this client has guessed too often in the last minute.
     bool may_guess(const std::string& peer);
     bool guesses_too_much(const std::string& peer);
@@ -157,6 +162,8 @@ private:
     std::map<std::string, Shared> shared_;  // by what is asked; open reads only
     std::size_t shared_bytes_ = 0;
     Times submits_, guesses_;
+    std::map<std::string, std::uint64_t> stored_;  // bytes by token, of one day
+    std::chrono::steady_clock::time_point stored_since_;
     Health health_;
 };
 

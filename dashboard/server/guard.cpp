@@ -147,6 +147,20 @@ bool App::may_submit(const std::string& token_sha) {
     return within_limit(submits_, token_sha, options.submits_per_minute, true);
 }
 
+// Tokens are few: only a valid one comes here.
+bool App::may_store(const std::string& token_sha, std::uint64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    const auto now = std::chrono::steady_clock::now();
+    if (now - stored_since_ > std::chrono::hours(24)) {
+        stored_.clear();
+        stored_since_ = now;
+    }
+    std::uint64_t& stored = stored_[token_sha];
+    if (stored + bytes > options.submit_bytes_per_day) return false;
+    stored += bytes;
+    return true;
+}
+
 bool App::may_guess(const std::string& peer) {
     return within_limit(guesses_, peer, options.wrong_tokens_per_minute, true);
 }

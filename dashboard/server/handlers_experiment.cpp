@@ -107,9 +107,11 @@ Response get_experiment(const Request& request, Context& context) {
     if (request.format != "md") {
         json document = experiment_json(*record);
         document["progress"] = progress_json(*record, context);
+        const bool checked = record->analysis && context.source->is_checked(record->job);
+        document["checked"] = checked;
         document["who_did"] = deeds_json(context.source->who_did(record->id));
         document["runs"] = runs_json(context.source->runs(record->question_sha));
-        return shared_json(document, share_ms(*record));
+        return shared_json(document, checked ? kShareDecided_ms : kShareLists_ms);
     }
     if (!record->analysis) return error_response(404, "no entry before a verdict");
     const auto text = context.source->entry(slug_of(record->decided_at, record->id));

@@ -90,6 +90,17 @@ int priority_in(const Request& request) {
     return value;
 }
 
+// What an experiment takes in the database before anything is measured: its text twice, as bytes
+// and as a document, and a row for each planned pair.
+std::uint64_t stored_bytes(const Spec& spec) {
+    constexpr std::uint64_t kRowBytes = 200;
+    std::uint64_t rows = 0;
+    for (const Measurement& one : plan_measurements(spec)) {
+        rows += static_cast<std::uint64_t>(one.pairs_max + one.aa_pairs + one.control_pairs);
+    }
+    return 2 * spec.canonical.size() + kRowBytes * rows;
+}
+
 // Not by the scope admin: whoever runs the service need not want foreign code on its workers.
 bool may_send_commands(Context& context) {
     const std::vector<std::string> scopes = context.source->token_scopes(context.token_sha);
@@ -130,6 +141,14 @@ Response post_submit(const Request& request, Context& context) {
     if (context.source->queue_depth() >= app.options.queue_depth_max) {
         Response response = error_response(429, "the queue is full");
         response.headers.emplace_back("Retry-After", "300");
+        return response;
+    }
+    if (!app.may_store(context.token_sha, stored_bytes(*result.spec))) {
+        Response response =
+            error_response(429, "this token has submitted too much for one day; allowed: " +
+                                    std::to_string(app.options.submit_bytes_per_day >> 20U) +
+                                    " MB of the database");
+        response.headers.emplace_back("Retry-After", "86400");
         return response;
     }
     const Submitted submitted = context.source->submit(*result.spec, priority, commands);

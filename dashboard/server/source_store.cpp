@@ -24,19 +24,30 @@ struct Link {
     Store store;
 };
 
-// Runs body in a transaction and returns its value; an outage becomes SourceUnavailable.
+// Runs body and returns its value; an outage becomes SourceUnavailable.
 template <typename Body>
-auto read(Link& link, Body body) {
+auto through(Link& link, void (Connection::*way)(const std::function<void(Transaction&)>&),
+             Body body) {
     std::optional<decltype(body(std::declval<Transaction&>()))> result;
     try {
-        link.store.connection().transact(
-            [&](Transaction& transaction) { result.emplace(body(transaction)); });
+        (link.store.connection().*
+         way)([&](Transaction& transaction) { result.emplace(body(transaction)); });
     } catch (const DatabaseStrained& strained) {
         throw SourceStrained(strained.what());
     } catch (const DatabaseGone& gone) {
         throw SourceUnavailable(gone.what());
     }
     return std::move(*result);
+}
+
+template <typename Body>
+auto read(Link& link, Body body) {
+    return through(link, &Connection::look, body);
+}
+
+template <typename Body>
+auto write(Link& link, Body body) {
+    return through(link, &Connection::transact, body);
 }
 
 template <typename Body>
@@ -119,7 +130,7 @@ void add_machines_and_series(Source& source, const std::shared_ptr<Link>& link) 
         return read(*link, [&](Transaction& t) { return track::revision_rows(t, a, b); });
     };
     source.triage = [link](const Triage& one) {
-        return read(*link, [&](Transaction& t) {
+        return write(*link, [&](Transaction& t) {
             return track::triage(t, one.series, one.change, one.state, one.owner, one.note);
         });
     };
@@ -127,7 +138,7 @@ void add_machines_and_series(Source& source, const std::shared_ptr<Link>& link) 
         return read(*link, [&](Transaction& t) { return alerts::list(t, state, 200); });
     };
     source.triage_alert = [link](const Triage& one) {
-        return read(*link, [&](Transaction& t) {
+        return write(*link, [&](Transaction& t) {
             return alerts::triage(t, one.change, one.state, one.owner, one.note,
                                   link->store.connection().actor());
         });
@@ -151,6 +162,9 @@ MakeSource store_source(const std::string& database_url) {
         };
         source->who_did = [link](const std::string& id) {
             return read(*link, [&](Transaction& t) { return page::who_did(t, id); });
+        };
+        source->is_checked = [link](std::int64_t job) {
+            return !ask([&] { return service::checked_at(link->store.connection(), job); }).empty();
         };
         source->queue = [link] {
             return read(*link, [](Transaction& t) { return page::queue(t, 500); });

@@ -10,9 +10,9 @@
 #include "kernels/base/error.h"
 #include "runner/cli/programs.h"
 #include "runner/cli/records.h"
-#include "runner/judge/earlier_evidence.h"
 #include "runner/plan/plan.h"
 #include "runner/platform/fingerprint.h"
+#include "runner/platform/inform.h"
 #include "runner/queue/submit.h"
 #include "runner/record/record_json.h"
 #include "runner/run/experiment.h"
@@ -49,45 +49,12 @@ void report_progress(const Spec& spec, const Analysis& analysis, const Pair& pai
     if (pair.kind == PairKind::measure) line += effect_so_far(analysis.effect, analysis.interval);
     if (!pair.discarded.empty()) line += "  discarded: " + pair.discarded;
     if (::isatty(2) != 0) {
-        fmt::print(stderr, "\r\x1b[K{}", line);
+        inform("\r\x1b[K{}", line);
     } else {
-        fmt::print(stderr, "{}\n", line);
+        inform("{}\n", line);
     }
 }
 
-const std::string& fact(const Fingerprint& print, const std::string& name) {
-    static const std::string none;
-    const auto found = print.find(name);
-    return found == print.end() ? none : found->second;
-}
-
-// The log E of an earlier attempt's own pairs for its deciding gate; nothing when it does not count
-// here: other machine, engine or model, accepted, or without pairs.
-std::optional<EarlierEvidence> own_evidence(const Record& earlier, const std::string& host,
-                                            const Fingerprint& here) {
-    if (earlier.attempts.empty() || earlier.attempts.back().host != host) return std::nullopt;
-    const Fingerprint& there = earlier.attempts.back().fingerprint;
-    for (const std::string& same : identity_facts(earlier.spec)) {
-        // What is not known is equal to nothing.
-        if (fact(there, same).empty() || fact(there, same) != fact(here, same)) return std::nullopt;
-    }
-    const Analysis analysis = earlier.analysis ? *earlier.analysis : judge_again(earlier, false);
-    if (earlier.analysis && analysis.verdict == Verdict::accept) return std::nullopt;
-    for (const GateResult& gate : analysis.gates) {
-        if (gate.role != Role::decides || gate.pairs == 0) continue;
-        EarlierEvidence own{gate.log_e_accept, gate.log_e_reject};
-        if (const auto& prior = earlier.evidence.prior) {
-            own.log_e_accept -= prior->log_e_accept;
-            own.log_e_reject -= prior->log_e_reject;
-        }
-        // Evidence for a reject is not carried over to a later attempt; evidence for a gain is.
-        if (analysis.verdict == Verdict::reject) own.log_e_reject = 0;
-        return own;
-    }
-    return std::nullopt;
-}
-
-// An A/A run asks nothing, so it has no earlier attempts.
 Prior prior_of(Job& job, const Fingerprint& here) {
     Prior prior;
     prior.rule = kLatestRule;
@@ -96,16 +63,11 @@ Prior prior_of(Job& job, const Fingerprint& here) {
     if (gate == nullptr) return prior;
     prior.history =
         job.store->host_history(job.host, gate->metric, spec.schedule.mode, noise_subject(spec));
-    if (arms_difference(spec).empty()) return prior;
-    for (const std::string& id : job.record.earlier) {
-        const Record earlier = job.store->load_record(id);
-        const auto own = own_evidence(earlier, job.host, here);
-        if (!own) continue;
-        const EarlierEvidence counts = comparable(*deciding_gate(earlier.spec), *own, *gate);
-        prior.attempts.push_back(id);
-        prior.log_e_accept += counts.log_e_accept;
-        prior.log_e_reject += counts.log_e_reject;
-    }
+    const EarlierAttempts earlier =
+        earlier_attempts(*job.store, spec, job.record.earlier, job.host, here);
+    prior.attempts = earlier.ids;
+    prior.log_e_accept = earlier.log_e_accept;
+    prior.log_e_reject = earlier.log_e_reject;
     return prior;
 }
 
@@ -162,7 +124,7 @@ JobResult run_job(Job& job, const Arguments& arguments,
                    .message = {},
                    .place = place};
     if (!arguments.has("quiet")) {
-        use.message = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+        use.message = [](const std::string& line) { inform("{}\n", line); };
     }
     const ReadyProgram program = ready_program(spec, arguments, use);
     Fingerprint fingerprint = machine_fingerprint();
@@ -187,10 +149,9 @@ JobResult run_job(Job& job, const Arguments& arguments,
         store_progress(job, analysis);
         if (!arguments.has("quiet")) report_progress(spec, analysis, pair);
     };
-    if (!arguments.has("quiet"))
-        fmt::print(stderr, "{}: {}\n", job.record.id, spec.hypothesis.claim);
+    if (!arguments.has("quiet")) inform("{}: {}\n", job.record.id, spec.hypothesis.claim);
     const ExperimentResult result = run_experiment(experiment);
-    if (!arguments.has("quiet") && ::isatty(2) != 0) fmt::print(stderr, "\n");
+    if (!arguments.has("quiet") && ::isatty(2) != 0) inform("\n");
     if (result.ended == Ended::cancelled) {
         JobResult stopped;
         stopped.how = JobResult::How::stopped;
@@ -220,8 +181,8 @@ std::optional<Record> decided_here(const Spec& spec, const Arguments& arguments)
     for (const std::string& same : identity_facts(spec)) {
         if (fact(now, same) == fact(then, same)) continue;
         if (!arguments.has("quiet")) {
-            fmt::print(stderr, "{} measured with another {}: this is a further run\n", id,
-                       same.substr(0, same.rfind('_')));
+            inform("{} measured with another {}: this is a further run\n", id,
+                   same.substr(0, same.rfind('_')));
         }
         return std::nullopt;
     }
@@ -256,7 +217,7 @@ Record run_here(const Spec& spec, const Arguments& arguments,
     options.shutdown = &interrupt_signal();
     options.host_lock_wait_s = 3600;
     if (!arguments.has("quiet")) {
-        options.message = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+        options.message = [](const std::string& line) { inform("{}\n", line); };
     }
     Worker worker(options);
     const auto work = [&](Job& claimed) {
@@ -274,10 +235,10 @@ Record run_here(const Spec& spec, const Arguments& arguments,
         } catch (const VerdictRefuted&) {
             throw;
         } catch (const Error& error) {  // the verdict stands, whatever becomes of its entry
-            fmt::print(stderr,
-                       "the verdict is stored, its entry could not be written: {}; `steady journal "
-                       "--write` writes what is missing\n",
-                       error.what());
+            inform(
+                "the verdict is stored, its entry could not be written: {}; `steady journal "
+                "--write` writes what is missing\n",
+                error.what());
         }
         return record;
     }

@@ -5,12 +5,15 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <vector>
 
@@ -19,6 +22,7 @@
 #include "runner/cli/workspace.h"
 #include "runner/platform/disk.h"
 #include "runner/platform/files.h"
+#include "runner/platform/inform.h"
 #include "runner/platform/process.h"
 #include "runner/queue/spool.h"
 
@@ -129,11 +133,28 @@ void make_room(const MadeModel& model, const ModelBudget& budget, const std::str
     }
 }
 
-// Two commands that make models count the same room.
-Fd lock_folder(const std::string& folder) {
+Error stopped_making() {
+    return Error("stopped while a model was made or waited for", kExitInterrupted);
+}
+
+// Half a model of a command that was killed. The folder's lock is held, so nobody writes one now.
+void drop_parts(const std::string& folder) {
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(folder, error)) {
+        if (entry.path().extension() == ".part") fs::remove(entry.path(), error);
+    }
+}
+
+// Two commands that make models count the same room. A stop ends the wait.
+Fd lock_folder(const std::string& folder, const StopSignal* stop) {
     Fd lock{::open((folder + "/.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
-    if (!lock || ::flock(lock.get(), LOCK_EX) != 0) {
-        throw HostTrouble{fmt::format("cannot lock {}/.lock", folder)};
+    while (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+        if (!lock || (errno != EWOULDBLOCK && errno != EINTR)) {
+            throw HostTrouble{
+                fmt::format("cannot lock {}/.lock: {}", folder, std::strerror(errno))};
+        }
+        pollfd entry{stop != nullptr ? stop->fd() : -1, POLLIN, 0};
+        if (::poll(&entry, 1, 20) == 1) throw stopped_making();
     }
     return lock;
 }
@@ -182,10 +203,11 @@ void mark_used(const std::string& path) {
 }
 
 std::string make_model(const MadeModel& model, const ModelBudget& budget,
-                       const Arguments& arguments) {
+                       const Arguments& arguments, const StopSignal* stop) {
     const std::string folder = made_models_folder();
     make_directories(folder);
-    const Fd lock = lock_folder(folder);
+    const Fd lock = lock_folder(folder, stop);
+    drop_parts(folder);
     const std::string path = folder + "/" + model.name;
     if (fs::exists(path)) return path;  // another command made it meanwhile
     make_room(model, budget, folder);
@@ -203,11 +225,13 @@ std::string make_model(const MadeModel& model, const ModelBudget& budget,
     if (model.blocks > 0) {
         options.argv.insert(options.argv.end(), {"--blocks", std::to_string(model.blocks)});
     }
-    if (!arguments.has("quiet")) fmt::print(stderr, "making model {}\n", model.name);
+    if (!arguments.has("quiet")) inform("making model {}\n", model.name);
     options.limits.file_size = model.bytes;
+    options.stop = stop;
     const ChildEnd made = run_child(options, 1800);
     if (!made.ok()) {
         fs::remove(temporary);
+        if (made.ending == Ending::cancelled) throw stopped_making();
         throw Error(fmt::format("cannot make model {}: {}", model.name, made.describe()));
     }
     write_file_atomic(owner_file(path), budget.submitter + "\n");

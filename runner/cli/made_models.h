@@ -12,6 +12,8 @@
 
 namespace steady {
 
+class StopSignal;
+
 struct MadeModel {
     std::string name, size, architecture, seed;
     int blocks = 0;           // 0: as many as the model has
@@ -34,9 +36,9 @@ ModelBudget model_budget(const Arguments& arguments, const std::string& submitte
 std::string made_models_folder();
 void mark_used(const std::string& path);
 
-// Makes the model and returns its path. Throws Error when it goes beyond the budget, and
-// HostTrouble when the disk has no room for it now.
+// Makes the model and returns its path; stop ends it. Throws Error when it goes beyond the budget
+// or was stopped (kExitInterrupted), and HostTrouble when the disk has no room for it now.
 std::string make_model(const MadeModel& model, const ModelBudget& budget,
-                       const Arguments& arguments);
+                       const Arguments& arguments, const StopSignal* stop = nullptr);
 
 }  // namespace steady

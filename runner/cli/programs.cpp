@@ -31,7 +31,7 @@ EngineExecutorOptions engine_setup(const Spec& spec, const Arguments& arguments,
     setup.spec = &spec;
     setup.engine_path = engine_path(arguments);
     setup.kernels_path = kernels_path(setup.engine_path);
-    setup.model_path = resolve_model(spec.subject.model, arguments, use.submitter);
+    setup.model_path = resolve_model(spec.subject.model, arguments, use.submitter, use.stop);
     setup.workload_text = workload.text;
     setup.prompt_tokens = workload.prompt_tokens;
     setup.depth = workload.depth;
@@ -59,7 +59,7 @@ CommandSetup command_setup(const Spec& spec, const Arguments& arguments, const P
     setup.directory = fs::current_path().string();
     setup.repository = resolve_repository(spec.subject.repo);
     if (!spec.subject.model.empty())
-        setup.model_path = resolve_model(spec.subject.model, arguments, use.submitter);
+        setup.model_path = resolve_model(spec.subject.model, arguments, use.submitter, use.stop);
     setup.host_lock_fd = use.host_lock_fd;
     setup.stop = use.stop;
     setup.message = use.message;
@@ -95,7 +95,7 @@ CommandSetup confined_setup(const Spec& spec, const Arguments& arguments, const 
         make_directories(setup.directory);
     }
     if (!spec.subject.model.empty()) {
-        setup.model_path = resolve_model(spec.subject.model, arguments, use.submitter);
+        setup.model_path = resolve_model(spec.subject.model, arguments, use.submitter, use.stop);
         setup.confinement->readable.push_back(setup.model_path);
     }
     return setup;

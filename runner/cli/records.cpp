@@ -5,13 +5,17 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "runner/base/text.h"
+#include "runner/cli/programs.h"
 #include "runner/cli/workspace.h"
 #include "runner/entry/entry.h"
 #include "runner/entry/entry_figures.h"
+#include "runner/judge/earlier_evidence.h"
+#include "runner/plan/plan.h"
 #include "runner/platform/files.h"
 #include "runner/record/record_json.h"
 #include "runner/storage/migrate.h"
@@ -75,12 +79,101 @@ std::map<std::string, std::pair<std::string, std::string>> machine_differences(c
     return differences;
 }
 
+const std::string& fact(const Fingerprint& print, const std::string& name) {
+    static const std::string none;
+    const auto found = print.find(name);
+    return found == print.end() ? none : found->second;
+}
+
+namespace {
+
+// The log E of an earlier attempt's own pairs for its deciding gate; nothing when it does not count
+// here: other machine, engine or model, accepted, or without pairs.
+std::optional<EarlierEvidence> own_evidence(const Record& earlier, const std::string& host,
+                                            const Fingerprint& here, TakeFrom from) {
+    if (earlier.attempts.empty() || earlier.attempts.back().host != host) return std::nullopt;
+    const Fingerprint& there = earlier.attempts.back().fingerprint;
+    for (const std::string& same : identity_facts(earlier.spec)) {
+        // What is not known is equal to nothing.
+        if (fact(there, same).empty() || fact(there, same) != fact(here, same)) return std::nullopt;
+    }
+    const bool decided = earlier.analysis.has_value();
+    const Analysis analysis =
+        decided && from == TakeFrom::analyses ? *earlier.analysis : judge_again(earlier, decided);
+    if (decided && analysis.verdict == Verdict::accept) return std::nullopt;
+    for (const GateResult& gate : analysis.gates) {
+        if (gate.role != Role::decides || gate.pairs == 0) continue;
+        EarlierEvidence own{gate.log_e_accept, gate.log_e_reject};
+        if (const auto& prior = earlier.evidence.prior) {
+            own.log_e_accept -= prior->log_e_accept;
+            own.log_e_reject -= prior->log_e_reject;
+        }
+        // Evidence for a reject is not carried over to a later attempt; evidence for a gain is.
+        if (analysis.verdict == Verdict::reject) own.log_e_reject = 0;
+        return own;
+    }
+    return std::nullopt;
+}
+
+// What the record's worker says of earlier attempts, held to what their samples give: of evidence
+// the smaller counts, and of the attempts all that were over before this one began, named or not.
+void hold_to_samples(Store& store, Record& record) {
+    if (record.attempts.empty()) return;
+    Prior& prior = record.evidence.prior ? *record.evidence.prior : record.evidence.prior.emplace();
+    const std::vector<std::string> named = prior.attempts;
+    const auto is_named = [&](const std::string& id) {
+        return std::find(named.begin(), named.end(), id) != named.end();
+    };
+    std::vector<std::string> ids = named;
+    for (const std::string& id : record.submitted_before) {
+        if (is_named(id)) continue;
+        const Record earlier = store.load_record(id, false);
+        const bool over = !earlier.attempts.empty() && !earlier.attempts.back().ended.empty() &&
+                          earlier.attempts.back().ended < record.attempts.front().began;
+        if (over) ids.push_back(id);
+    }
+    const EarlierAttempts found =
+        earlier_attempts(store, record.spec, ids, record.attempts.back().host,
+                         record.attempts.back().fingerprint, TakeFrom::samples);
+    for (const std::string& id : found.ids) {
+        if (!is_named(id)) prior.attempts.push_back(id);
+    }
+    constexpr double kRounding = 1e-9;
+    const auto smaller = [](double said, double is) { return said <= is + kRounding ? said : is; };
+    prior.log_e_accept = smaller(prior.log_e_accept, found.log_e_accept);
+    prior.log_e_reject = smaller(prior.log_e_reject, found.log_e_reject);
+}
+
+}  // namespace
+
+EarlierAttempts earlier_attempts(Store& store, const Spec& spec,
+                                 const std::vector<std::string>& ids, const std::string& host,
+                                 const Fingerprint& here, TakeFrom from) {
+    EarlierAttempts sum;
+    const Gate* gate = deciding_gate(spec);
+    if (gate == nullptr || arms_difference(spec).empty()) return sum;
+    for (const std::string& id : ids) {
+        const Record earlier = store.load_record(id);
+        const bool analysis_is_left =
+            from == TakeFrom::samples && !missing_samples(store, earlier).empty();
+        const auto own =
+            own_evidence(earlier, host, here, analysis_is_left ? TakeFrom::analyses : from);
+        if (!own) continue;
+        const EarlierEvidence counts = comparable(*deciding_gate(earlier.spec), *own, *gate);
+        sum.ids.push_back(id);
+        sum.log_e_accept += counts.log_e_accept;
+        sum.log_e_reject += counts.log_e_reject;
+    }
+    return sum;
+}
+
 std::string check_verdict(Store& store, const service::Unchecked& verdict) {
     std::string refuted, says;
     try {
-        const Record record = store.load_record(verdict.id);
+        Record record = store.load_record(verdict.id);
         says = missing_samples(store, record);
         if (says.empty()) {
+            hold_to_samples(store, record);
             const Analysis now = judge_again(record);
             const bool same = name(now.verdict) == verdict.outcome && now.reason == verdict.reason;
             if (!same || record.analysis->verdict != now.verdict) {
@@ -90,8 +183,11 @@ std::string check_verdict(Store& store, const service::Unchecked& verdict) {
                 says = "the same verdict with other numbers than those stored";
             }
         }
-    } catch (const nlohmann::json::exception& error) {
-        refuted = fmt::format("nothing that can be read ({})", error.what());
+    } catch (const std::exception& error) {
+        const auto* ours = dynamic_cast<const Error*>(&error);
+        // The database, or a spec of another version: says nothing about the verdict.
+        if (ours != nullptr && ours->exit_code == kExitInternal) throw;
+        refuted = fmt::format("nothing that can be read ({})", escape_line(error.what()));
     }
     service::check_verdict(store.connection(), verdict.job, refuted, says);
     return refuted;

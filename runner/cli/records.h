@@ -31,9 +31,26 @@ std::string missing_samples(Store& store, const Record& record);
 std::map<std::string, std::pair<std::string, std::string>> machine_differences(const Record& a,
                                                                                const Record& b);
 
+// What earlier attempts at the same question add to a new one on this machine with these programs;
+// ids: the attempts that count. An A/A run asks nothing, so it has none.
+struct EarlierAttempts {
+    std::vector<std::string> ids;
+    double log_e_accept = 0, log_e_reject = 0;
+};
+enum class TakeFrom {
+    analyses,
+    samples
+};  // what is stored of an attempt, or what it was made from
+EarlierAttempts earlier_attempts(Store& store, const Spec& spec,
+                                 const std::vector<std::string>& ids, const std::string& host,
+                                 const Fingerprint& here, TakeFrom from = TakeFrom::analyses);
+
+// A fact of a fingerprint; empty: it is not known.
+const std::string& fact(const Fingerprint& print, const std::string& name);
+
 // The owner's side of a verdict: computed again from the stored samples, since whoever measured may
-// have stored any. What they give instead when they refute it (the record then has no verdict any
-// more), else empty.
+// have stored any, and any evidence of earlier attempts. What they give instead when they refute it
+// (the record then has no verdict any more), else empty.
 std::string check_verdict(Store& store, const service::Unchecked& verdict);
 
 struct VerdictRefuted : Error {

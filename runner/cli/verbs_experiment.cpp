@@ -18,6 +18,7 @@
 #include "runner/plan/plan.h"
 #include "runner/platform/fingerprint.h"
 #include "runner/platform/host_lock.h"
+#include "runner/platform/inform.h"
 #include "runner/record/record_json.h"
 #include "runner/spec/spec_runnable.h"
 #include "runner/spec/spec_sweep.h"
@@ -254,10 +255,10 @@ void write_what_is_missing(const Arguments& arguments) {
     try {
         Store store = open_store(arguments);
         for (const std::string& path : write_missing_entries(store, host_name())) {
-            fmt::print(stderr, "wrote {}, which an earlier worker had left out\n", path);
+            inform("wrote {}, which an earlier worker had left out\n", path);
         }
     } catch (const Error& error) {
-        fmt::print(stderr, "missing entries cannot be written: {}\n", error.what());
+        inform("missing entries cannot be written: {}\n", error.what());
     }
 }
 
@@ -288,9 +289,9 @@ void tell_people(const Arguments& arguments) {
     try {
         if (!has_alert_channel(arguments)) return gather_alerts(arguments);
         const AlertsSent sent = send_alerts(arguments);
-        if (sent.failed > 0) fmt::print(stderr, "{}\n", sent.failure);
+        if (sent.failed > 0) inform("{}\n", sent.failure);
     } catch (const Error& error) {
-        fmt::print(stderr, "no alert was sent: {}\n", error.what());
+        inform("no alert was sent: {}\n", error.what());
     }
 }
 
@@ -301,7 +302,7 @@ int verb_worker(const Arguments& arguments) {
     options.url = database_url(arguments.get("db"), true);
     options.tags = worker_tags(arguments);
     options.shutdown = &interrupt_signal();
-    options.message = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+    options.message = [](const std::string& line) { inform("{}\n", line); };
     const auto weights = std::make_shared<PreparedWeights>();
     options.idle = [&] { weights->drop(); };
     options.once = arguments.has("once");
@@ -314,8 +315,7 @@ int verb_worker(const Arguments& arguments) {
     };
     auto decided = [&](Store& store, const std::string& id) {
         Record record = store.load_record(id);
-        fmt::print("{}\n", show_text(record));
-        std::fflush(stdout);  // a log file is read while the worker goes on
+        put_text(stdout, show_text(record) + "\n");
         Store owner = open_store(arguments);
         settle_record(owner, record, true);
         tell_people(arguments);
@@ -379,7 +379,7 @@ int verb_watch(const Arguments& arguments) {
         const Record record = store.load_record(id, false);
         if (record.state != "queued" && record.state != "running") break;
         const std::string now = standing(store, record);
-        if (now != before && !arguments.has("quiet")) fmt::print(stderr, "{}: {}\n", id, now);
+        if (now != before && !arguments.has("quiet")) inform("{}: {}\n", id, now);
         before = now;
         std::this_thread::sleep_for(kBetweenLooks);
     }

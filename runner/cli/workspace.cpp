@@ -208,7 +208,7 @@ Workload load_workload(const std::string& asked) {
 }
 
 std::string resolve_model(const std::string& name, const Arguments& arguments,
-                          const std::string& submitter) {
+                          const std::string& submitter, const StopSignal* stop) {
     check_name(name, "subject.model");
     const std::vector<std::string> roots = model_roots(arguments);
     for (const std::string& root : roots) {
@@ -217,7 +217,7 @@ std::string resolve_model(const std::string& name, const Arguments& arguments,
         return fs::canonical(root + "/" + name).string();
     }
     if (const auto model = made_model_of(name)) {
-        return make_model(*model, model_budget(arguments, submitter), arguments);
+        return make_model(*model, model_budget(arguments, submitter), arguments, stop);
     }
     throw Error(fmt::format(
         "subject.model \"{}\" is in none of {}. Put the file there, name its folder with --models "

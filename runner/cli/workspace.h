@@ -12,6 +12,8 @@
 
 namespace steady {
 
+class StopSignal;
+
 // "a,,b" → a, b
 std::vector<std::string> split_list(const std::string& text, char separator = ',');
 
@@ -60,10 +62,10 @@ Workload load_workload(const std::string& name);
 // A model's file under --models, STEADY_MODELS, <root>/models or <state>/models.
 // "synth-<tiny|small|full>-<architecture>[-b<blocks>]-s<seed>.gguf" is made there on first use:
 // random weights in that model's true structure, within the budget of made_models.h; submitter:
-// whose experiment asks, empty for who sits at this machine. Throws Error with the folders that
-// were searched.
+// whose experiment asks, empty for who sits at this machine; stop ends the making. Throws Error
+// with the folders that were searched.
 std::string resolve_model(const std::string& name, const Arguments& arguments,
-                          const std::string& submitter = {});
+                          const std::string& submitter = {}, const StopSignal* stop = nullptr);
 
 // --engine, else steady-engine beside this executable; steady-kernels is the file beside the engine
 // whose name differs in that word.

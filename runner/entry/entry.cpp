@@ -7,6 +7,7 @@
 
 #include "kernels/base/error.h"
 #include "runner/base/text.h"
+#include "runner/entry/entry_data.h"
 #include "runner/entry/entry_sections.h"
 
 namespace steady {
@@ -84,6 +85,7 @@ std::string render(const Record& record) {
         out.pop_back();
         return out + std::string(kNotes) + std::string(kEmptyNotes);
     }
+    const SharedRows rows(record);
     out = entry::front_matter(record);
     for (const auto section :
          {entry::question, entry::hypothesis, entry::verdict, entry::sweep, entry::gates,

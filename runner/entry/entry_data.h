@@ -24,14 +24,33 @@ struct PairRow {
 std::vector<PairRow> pair_rows(const Record& record);
 std::string pairs_metric(const Record& record);
 
+// While it lives, this thread works out the rows of this record once: several sections of an entry
+// ask for them, and they take most of the time. The record must not change meanwhile.
+class SharedRows {
+public:
+    explicit SharedRows(const Record& record);
+    ~SharedRows();
+    SharedRows(const SharedRows&) = delete;
+    SharedRows& operator=(const SharedRows&) = delete;
+    static const std::vector<PairRow>* of(const Record& record);  // null: nobody shares them
+
+private:
+    const Record& record_;
+    const std::vector<PairRow> rows_;
+    const SharedRows* const before_;
+};
+
 // Whether the effect depends on the machine's speed, for metrics of speed; nothing for others and
 // for few pairs.
-std::optional<MachineState> machine_state_of(const Record& record);
+std::optional<MachineState> machine_state_of(const Record& record,
+                                             const std::vector<PairRow>& rows);
 // Of each counted pair: ln of the geometric mean of both arms' times; empty where a metric is no
 // speed.
-std::vector<double> pair_slowness(const Record& record);
+std::vector<double> pair_slowness(const Record& record, const std::vector<PairRow>& rows);
 
-// What outcome_sentence() says, and whether the effect depends on machine state.
+// What outcome_sentence() says, and whether the effect depends on machine state. rows: those of
+// pair_rows(), which take most of the time.
+std::string outcome_sentence(const Record& record, const std::vector<PairRow>& rows);
 std::string outcome_sentence(const Record& record);
 
 // One metric of the shown measurement over its counted pairs.

@@ -107,9 +107,9 @@ std::optional<Panel> evidence(const Record& record, const std::vector<PairRow>& 
 }
 
 std::optional<Panel> state(const Record& record, const std::vector<PairRow>& rows) {
-    const auto found = machine_state_of(record);
+    const auto found = machine_state_of(record, rows);
     if (!found || !found->depends) return std::nullopt;
-    const std::vector<double> slowness = pair_slowness(record);
+    const std::vector<double> slowness = pair_slowness(record, rows);
     const double middle = median(slowness);
     figures::StatePlot plot;
     for (const PairRow& row : rows) {
@@ -133,11 +133,12 @@ std::optional<Panel> profile(const Record& record) {
     return figures::profile_plot(plot);
 }
 
-std::string finish(const Record& record, const std::vector<Panel>& panels) {
+std::string finish(const Record& record, const std::vector<PairRow>& rows,
+                   const std::vector<Panel>& panels) {
     const std::string title = record.analysis
                                   ? fmt::format("{}: {}", record.id, name(record.analysis->verdict))
                                   : record.id;
-    std::string sentence = record.analysis ? outcome_sentence(record) : "not decided yet";
+    std::string sentence = record.analysis ? outcome_sentence(record, rows) : "not decided yet";
     return figures::document(panels, title, redact(escape_line(sentence)));
 }
 
@@ -148,7 +149,7 @@ std::string intervals_figure(const Record& record) {
     if (record.analysis) {
         panels.push_back(intervals(record));
     }
-    return finish(record, panels);
+    return finish(record, pair_rows(record), panels);
 }
 
 std::string pairs_figure(const Record& record) {
@@ -160,7 +161,7 @@ std::string pairs_figure(const Record& record) {
     if (const auto panel = state(record, rows)) {
         panels.push_back(*panel);
     }
-    return finish(record, panels);
+    return finish(record, rows, panels);
 }
 
 std::string profile_figure(const Record& record) {
@@ -168,7 +169,7 @@ std::string profile_figure(const Record& record) {
     if (const auto panel = profile(record)) {
         panels.push_back(*panel);
     }
-    return finish(record, panels);
+    return finish(record, pair_rows(record), panels);
 }
 
 std::string entry_figure(const Record& record) {
@@ -189,7 +190,7 @@ std::string entry_figure(const Record& record) {
     if (const auto panel = profile(record)) {
         panels.push_back(*panel);
     }
-    return finish(record, panels);
+    return finish(record, rows, panels);
 }
 
 }  // namespace steady

@@ -133,7 +133,7 @@ std::string front_matter(const Record& record) {
         title += ", " + figures::percent(*analysis.effect, decimals) + " " +
                  escape_markdown(analysis.metric);
     }
-    const auto state = machine_state_of(record);
+    const auto state = machine_state_of(record, pair_rows(record));
     if (state && state->depends) title += ", depends on machine state";
     return out + title + "\n\n" + head_table(record) + "\n";
 }

@@ -106,7 +106,23 @@ std::string pairs_metric(const Record& record) {
     return decides == nullptr ? "" : decides->metric;
 }
 
+namespace {
+thread_local const SharedRows* shared_rows = nullptr;
+}
+
+SharedRows::SharedRows(const Record& record)
+    : record_(record), rows_(pair_rows(record)), before_(shared_rows) {
+    shared_rows = this;
+}
+SharedRows::~SharedRows() { shared_rows = before_; }
+
+const std::vector<PairRow>* SharedRows::of(const Record& record) {
+    const bool same = shared_rows != nullptr && &shared_rows->record_ == &record;
+    return same ? &shared_rows->rows_ : nullptr;
+}
+
 std::vector<PairRow> pair_rows(const Record& record) {
+    if (const std::vector<PairRow>* known = SharedRows::of(record)) return *known;
     std::vector<PairRow> out;
     const std::vector<Measurement> all = plan_measurements(record.spec);
     const Measurement* shown = shown_measurement(record, all);
@@ -133,12 +149,12 @@ std::vector<PairRow> pair_rows(const Record& record) {
     return out;
 }
 
-std::vector<double> pair_slowness(const Record& record) {
+std::vector<double> pair_slowness(const Record& record, const std::vector<PairRow>& rows) {
     const std::string unit = find_metric(pairs_metric(record)).unit;
     const bool rate = unit.ends_with("/s");
     if (!rate && unit != "ns" && unit != "s") return {};
     std::vector<double> out;
-    for (const PairRow& row : pair_rows(record)) {
+    for (const PairRow& row : rows) {
         if (!row.d || !row.discarded.empty()) continue;
         if (!row.a || !row.b || !(*row.a > 0) || !(*row.b > 0)) return {};
         out.push_back((rate ? -0.5 : 0.5) * (std::log(*row.a) + std::log(*row.b)));
@@ -146,20 +162,25 @@ std::vector<double> pair_slowness(const Record& record) {
     return out;
 }
 
-std::optional<MachineState> machine_state_of(const Record& record) {
+std::optional<MachineState> machine_state_of(const Record& record,
+                                             const std::vector<PairRow>& rows) {
     const Gate* gate = deciding_gate(record.spec);
     if (gate == nullptr || !record.analysis) return std::nullopt;
     std::vector<double> d;
-    for (const PairRow& row : pair_rows(record)) {
+    for (const PairRow& row : rows) {
         if (row.d && row.discarded.empty()) d.push_back(*row.d);
     }
-    return machine_state(d, pair_slowness(record),
+    return machine_state(d, pair_slowness(record, rows),
                          gate->goal == Goal::equivalent ? gate->margin : gate->worth);
 }
 
 std::string outcome_sentence(const Record& record) {
+    return outcome_sentence(record, pair_rows(record));
+}
+
+std::string outcome_sentence(const Record& record, const std::vector<PairRow>& rows) {
     std::string out = outcome_sentence(record.spec, *record.analysis);
-    const std::string state = state_words(machine_state_of(record));
+    const std::string state = state_words(machine_state_of(record, rows));
     if (state.empty()) return out;
     if (out.ends_with('.')) out.pop_back();
     return out + "; " + state + ".";

@@ -85,10 +85,11 @@ void keep(const std::string& directory, const std::string& path) {
 
 }  // namespace
 
-Spool::Spool(const std::string& directory, const Lease& lease)
+Spool::Spool(const std::string& directory, const Lease& lease, std::uint64_t most_bytes)
     : directory_(directory),
       path_(fmt::format("{}/{}-{}-{}.jsonl", directory, lease.id, lease.epoch,
-                        lease.worker.substr(0, 8))) {
+                        lease.worker.substr(0, 8))),
+      most_bytes_(most_bytes) {
     make_directories(directory);
     fd_ = Fd{::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600)};
     if (!fd_) throw HostTrouble{fmt::format("cannot write {}: {}", path_, std::strerror(errno))};
@@ -117,11 +118,11 @@ bool Spool::write_line(const std::string& line) {
 
 void Spool::append(const std::string& line) {
     bytes_ += line.size() + 1;
-    if (bytes_ > kMostSpoolBytes) {
+    if (bytes_ > most_bytes_) {
         throw Error{
             fmt::format("{} would hold more than {} MB of samples: measure fewer pairs or "
                         "fewer tokens a pair",
-                        path_, kMostSpoolBytes >> 20U)};
+                        path_, most_bytes_ >> 20U)};
     }
     if (!write_line(line) || ::fdatasync(fd_.get()) != 0) {
         throw HostTrouble{

@@ -23,7 +23,8 @@ constexpr std::uint64_t kMostKeptBytes = std::uint64_t{256} << 20U;
 class Spool {
 public:
     // Opens <directory>/<job>-<epoch>.jsonl. Throws HostTrouble when it cannot be written.
-    Spool(const std::string& directory, const Lease& lease);
+    Spool(const std::string& directory, const Lease& lease,
+          std::uint64_t most_bytes = kMostSpoolBytes);
 
     // Appends and fsyncs one pair; returns its number in the file. Throws Error when the attempt
     // would fill the disk.
@@ -41,7 +42,7 @@ private:
     Fd fd_;
     int n_ = 0;
     bool torn_ = false;  // the last line has no end
-    std::uint64_t bytes_ = 0;
+    std::uint64_t bytes_ = 0, most_bytes_;
 };
 
 // Sends what earlier attempts of this machine left behind, under their own lease: accepted while

@@ -64,7 +64,19 @@ void Worker::greet(const HostLock& lock) {
         say(fmt::format("took back {} job that an earlier worker on this host left", n));
     }
     failpoint("reclaimed");
-    lock.set_holder(worker_);
+    try {
+        lock.set_holder(worker_);
+    } catch (const Error& error) {
+        throw HostTrouble{error.what()};
+    }
+}
+
+void Worker::open_spool_folder() const {
+    try {
+        make_directories(options_.spool_dir);
+    } catch (const Error& error) {
+        throw HostTrouble{error.what()};
+    }
 }
 
 // Another machine may carry this one's name: two made from one image do.
@@ -90,7 +102,7 @@ Worked Worker::work_one(const RunJob& run, std::optional<std::int64_t> only_job)
     }
     if (!lock) return {WorkEnd::host_busy, "", "another benchmark runs on this machine"};
     failpoint("locked");
-    make_directories(options_.spool_dir);
+    open_spool_folder();
     const std::string trouble = space_trouble(disk_space(options_.spool_dir), options_.spool_dir);
     if (!trouble.empty()) {
         return {WorkEnd::nothing, "", trouble};
@@ -140,7 +152,17 @@ Worked Worker::run_claimed(const Lease& lease, double claimed_at_s, int lock_fd,
         return {WorkEnd::decided, lease.id, ""};
     } catch (const Error& error) {
         return end_with_error(lease, keeper, error);
+    } catch (const std::exception& error) {
+        // The job's fault or a library's: the worker lives on.
+        return end_with_error(lease, keeper, Error{error.what(), kExitInternal});
     }
+}
+
+std::string Worker::overdue_note(const Lease& lease) const {
+    return fmt::format(
+        "ran longer than the {:g} hours that one attempt may take (worker --max-hours); `steady "
+        "requeue {}` goes on from its sealed pairs",
+        options_.times.most_s / 3600, lease.id);
 }
 
 // Cancelled, shut down, or over its time: what is sealed stays.
@@ -150,10 +172,7 @@ Worked Worker::end_without_verdict(const Lease& lease, const LeaseKeeper& keeper
         return {WorkEnd::cancelled, lease.id, ""};
     }
     if (keeper.overdue()) {
-        const std::string note = fmt::format(
-            "ran longer than the {:g} hours that one attempt may take (worker "
-            "--max-hours); `steady requeue {}` goes on from its sealed pairs",
-            options_.times.most_s / 3600, lease.id);
+        const std::string note = overdue_note(lease);
         store_.stop(lease, "failed", note);
         return {WorkEnd::failed, lease.id, note};
     }
@@ -163,7 +182,7 @@ Worked Worker::end_without_verdict(const Lease& lease, const LeaseKeeper& keeper
 
 // LeaseLost and a database that stayed away leave everything to the rescue; the spool stays too.
 Worked Worker::end_with_error(const Lease& lease, const LeaseKeeper& keeper, const Error& error) {
-    const std::string note = escape_line(redact(error.what()));
+    std::string note = escape_line(redact(error.what()));
     const bool strained = dynamic_cast<const DatabaseStrained*>(&error) != nullptr ||
                           dynamic_cast<const HostTrouble*>(&error) != nullptr;
     if (keeper.lost() || dynamic_cast<const LeaseLost*>(&error) != nullptr ||
@@ -175,6 +194,9 @@ Worked Worker::end_with_error(const Lease& lease, const LeaseKeeper& keeper, con
         how = "cancelled";
     } else if (strained) {
         how = "postponed";
+    } else if (keeper.overdue() && error.exit_code == kExitInterrupted) {
+        how = "failed";
+        note = overdue_note(lease);
     } else if (error.exit_code == kExitUsage) {
         how = "failed";  // wrong here and now, and so again
     } else if (error.exit_code == kExitInterrupted || shutting_down()) {
@@ -203,7 +225,7 @@ bool Worker::pause_after(const Worked& worked, const Decided& decided) {
     if (worked.end == WorkEnd::decided && decided) {
         try {
             decided(store_, worked.id);
-        } catch (const Error& error) {
+        } catch (const std::exception& error) {
             say(fmt::format(
                 "{}: the verdict is stored, its entry could not be written: {}; `steady "
                 "journal --write` writes what is missing",
@@ -224,6 +246,9 @@ void Worker::work(const RunJob& run, const Decided& decided) {
         } catch (const DatabaseGone& gone) {
             if (options_.once) throw;
             say(gone.what());
+        } catch (const HostTrouble& trouble) {
+            if (options_.once) throw;
+            say(trouble.what());
         }
         pollfd entry{options_.shutdown != nullptr ? options_.shutdown->fd() : -1, POLLIN, 0};
         ::poll(&entry, 1, static_cast<int>(options_.poll_s * 1000));

@@ -94,11 +94,13 @@ public:
 private:
     ConnectionOptions connection_options() const;
     void greet(const HostLock& lock);
+    void open_spool_folder() const;
     std::string shared_host();
     bool pause_after(const Worked& worked, const Decided& decided);
     Worked run_claimed(const Lease& lease, double claimed_at_s, int lock_fd, const RunJob& run);
     Worked end_without_verdict(const Lease& lease, const LeaseKeeper& keeper);
     Worked end_with_error(const Lease& lease, const LeaseKeeper& keeper, const Error& error);
+    std::string overdue_note(const Lease& lease) const;
     bool shutting_down() const;
     void say(const std::string& line) const;
 

@@ -116,7 +116,10 @@ std::string socket_dir(const std::string& name, const std::optional<Identity>& r
 void make_private_directory(const std::string& path, const std::optional<Identity>& run_as,
                             mode_t mode) {
     const uid_t uid = run_as ? run_as->uid : ::geteuid();
-    ::mkdir(path.c_str(), mode);
+    if (::mkdir(path.c_str(), mode) != 0 && errno != EEXIST) {
+        throw Error{fmt::format("cannot make {}: {}{}", path, std::strerror(errno),
+                                room_left(fs::path(path).parent_path()))};
+    }
     struct stat info {};
     if (::lstat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
         throw Error{

@@ -83,20 +83,6 @@ std::string tail(const std::string& path, std::size_t n_bytes) {
     return text.size() <= n_bytes ? text : "…" + text.substr(text.size() - n_bytes);
 }
 
-// A full disk leaves no room for the log that would say so.
-std::string room_left(const std::string& path) {
-    constexpr double kEnough_bytes = 100e6;  // a new cluster takes 28 MB and its first WAL
-    struct statvfs info {};
-    if (::statvfs(path.c_str(), &info) != 0) return "";
-    const double free_bytes =
-        static_cast<double>(info.f_bavail) * static_cast<double>(info.f_frsize);
-    if (free_bytes > kEnough_bytes) return "";
-    return fmt::format(
-        " (no space left: {:.0f} MB free, {:.0f} MB needed; free some, or set "
-        "STEADY_STATE_DIR to another disk)",
-        free_bytes / 1e6, kEnough_bytes / 1e6);
-}
-
 std::string settings() {
     struct statvfs shm {};
     const bool small_shm = ::statvfs("/dev/shm", &shm) != 0 ||
@@ -140,6 +126,20 @@ void wait_for_end(pid_t pid, int timeout_s, const Layout& layout) {
 }
 
 }  // namespace
+
+// A full disk leaves no room for the log that would say so.
+std::string room_left(const std::string& path) {
+    constexpr double kEnough_bytes = 100e6;  // a new cluster takes 28 MB and its first WAL
+    struct statvfs info {};
+    if (::statvfs(path.c_str(), &info) != 0) return "";
+    const double free_bytes =
+        static_cast<double>(info.f_bavail) * static_cast<double>(info.f_frsize);
+    if (free_bytes > kEnough_bytes) return "";
+    return fmt::format(
+        " (no space left: {:.0f} MB free, {:.0f} MB needed; free some, or set "
+        "STEADY_STATE_DIR to another disk)",
+        free_bytes / 1e6, kEnough_bytes / 1e6);
+}
 
 void make_data_directory(const Layout& layout) {
     remove_leftovers(layout);

@@ -30,6 +30,9 @@ struct Layout {
 // Finds the newest installed PostgreSQL, or the one whose data directory already exists.
 Layout find_layout(const std::string& base);
 
+// " (no space left: …)" with the way out, when the disk of this path is full; else empty.
+std::string room_left(const std::string& path);
+
 // Makes directories with the right owners and refuses network file systems. Throws Error.
 void prepare_directories(const Layout& layout);
 

@@ -137,14 +137,22 @@ pqxx::connection& Connection::open() {
     return *connection_;
 }
 
-void Connection::attempt(const std::function<void(pqxx::transaction_base&)>& body) {
+void Connection::run(const Body& body, How how) {
+    if (how == How::statements) {
+        pqxx::nontransaction statements(open());
+        return body(statements);
+    }
+    pqxx::work transaction(open());
+    if (!options_.actor.empty()) {
+        transaction.exec_params("select set_config('steady.actor', $1, true)", options_.actor);
+    }
+    body(transaction);
+    transaction.commit();
+}
+
+void Connection::attempt(const Body& body, How how) {
     try {
-        pqxx::work transaction(open());
-        if (!options_.actor.empty()) {
-            transaction.exec_params("select set_config('steady.actor', $1, true)", options_.actor);
-        }
-        body(transaction);
-        transaction.commit();
+        run(body, how);
     } catch (const pqxx::broken_connection& failure) {
         drop();
         const std::string text = failure.what();
@@ -174,12 +182,15 @@ void Connection::attempt(const std::function<void(pqxx::transaction_base&)>& bod
     }
 }
 
-void Connection::transact(const std::function<void(pqxx::transaction_base&)>& body) {
+void Connection::transact(const Body& body) { until_it_works(body, How::whole); }
+void Connection::look(const Body& body) { until_it_works(body, How::statements); }
+
+void Connection::until_it_works(const Body& body, How how) {
     const auto give_up = steady_clock::now() + std::chrono::duration<double>(options_.patience_s);
     auto pause = std::chrono::milliseconds(50);
     for (;;) {
         try {
-            return attempt(body);
+            return attempt(body, how);
         } catch (const DatabaseGone&) {
             if (steady_clock::now() + pause > give_up) throw;
         }

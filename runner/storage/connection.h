@@ -68,6 +68,10 @@ public:
     // back-off (50 ms to 2 s) for patience_s; then DatabaseGone. body must be safe to repeat.
     void transact(const std::function<void(Transaction&)>& body);
 
+    // The same for reads whose statements need not see one moment: each is sent by itself, which
+    // saves the round trips of a transaction's beginning and end.
+    void look(const std::function<void(Transaction&)>& body);
+
     // Forgets the connection, as after a fault; the next transact() opens a new one.
     void drop() { connection_.reset(); }
 
@@ -77,7 +81,11 @@ public:
     const std::string& actor() const { return options_.actor; }
 
 private:
-    void attempt(const std::function<void(Transaction&)>& body);
+    using Body = std::function<void(Transaction&)>;
+    enum class How { whole, statements };
+    void until_it_works(const Body& body, How how);
+    void attempt(const Body& body, How how);
+    void run(const Body& body, How how);
     pqxx::connection& open();
 
     ConnectionOptions options_;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 namespace steady::rows {
@@ -63,13 +64,14 @@ std::vector<std::string> texts(const pqxx::field& field) {
 std::vector<double> numbers(const pqxx::field& field) {
     std::vector<double> values;
     if (field.is_null()) return values;
-    for (const char* at = field.c_str(); *at != '\0' && *at != '}';) {
+    const char* const end = field.c_str() + field.size();
+    for (const char* at = field.c_str(); at < end && *at != '}';) {
         ++at;  // '{' or ','
-        char* end = nullptr;
-        const double value = std::strtod(at, &end);
-        if (end == at) break;
+        double value = 0;
+        const auto [after, error] = std::from_chars(at, end, value);
+        if (error != std::errc{}) break;
         values.push_back(value);
-        at = end;
+        at = after;
     }
     return values;
 }

@@ -29,7 +29,7 @@ constexpr const char* kMissingEntries =
 template <typename... Arguments>
 std::string one_text(Connection& connection, const char* statement, const Arguments&... arguments) {
     std::string text;
-    connection.transact([&](Transaction& transaction) {
+    connection.look([&](Transaction& transaction) {
         const auto found = transaction.exec_params(statement, arguments...);
         text = found.empty() ? "" : rows::text(found[0][0]);
     });

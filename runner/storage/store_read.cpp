@@ -24,7 +24,7 @@ std::vector<ExperimentRow> experiments(const pqxx::result& found) {
 
 std::optional<std::string> Store::load_evidence(std::int64_t job, const std::string& kind) {
     std::optional<std::string> body;
-    connection_.transact([&](Transaction& transaction) {
+    connection_.look([&](Transaction& transaction) {
         const auto found = transaction.exec_params(sql::kEvidence, job, kind);
         if (!found.empty()) body = rows::text(found[0][0]);
     });
@@ -34,7 +34,7 @@ std::optional<std::string> Store::load_evidence(std::int64_t job, const std::str
 std::vector<ExperimentRow> Store::list_experiments(const ExperimentFilter& filter, int limit,
                                                    std::int64_t cursor) {
     std::vector<ExperimentRow> out;
-    connection_.transact([&](Transaction& transaction) {
+    connection_.look([&](Transaction& transaction) {
         out = experiments(transaction.exec_params(sql::kListExperiments, filter.spec_id,
                                                   filter.state, filter.verdict, filter.owner,
                                                   filter.host, limit, cursor));
@@ -44,14 +44,14 @@ std::vector<ExperimentRow> Store::list_experiments(const ExperimentFilter& filte
 
 std::vector<ExperimentRow> Store::list_queue() {
     std::vector<ExperimentRow> out;
-    connection_.transact(
+    connection_.look(
         [&](Transaction& transaction) { out = experiments(transaction.exec(sql::kListQueue)); });
     return out;
 }
 
 std::vector<HostRow> Store::list_hosts() {
     std::vector<HostRow> out;
-    connection_.transact([&](Transaction& transaction) {
+    connection_.look([&](Transaction& transaction) {
         out.clear();
         for (const auto& row : transaction.exec(sql::kListHosts)) {
             HostRow host;
@@ -69,7 +69,7 @@ std::vector<HostRow> Store::list_hosts() {
 HostHistory Store::host_history(const std::string& host, const std::string& metric, Mode mode,
                                 const std::string& model) {
     HostHistory history;
-    connection_.transact([&](Transaction& transaction) {
+    connection_.look([&](Transaction& transaction) {
         history.aa_pairs.clear();
         for (const auto& row :
              transaction.exec_params(sql::kHistory, host, metric, steady::name(mode), model)) {
@@ -85,7 +85,7 @@ HostHistory Store::host_history(const std::string& host, const std::string& metr
 
 std::vector<Token> Store::list_tokens() {
     std::vector<Token> out;
-    connection_.transact([&](Transaction& transaction) {
+    connection_.look([&](Transaction& transaction) {
         out.clear();
         for (const auto& row : transaction.exec(sql::kListTokens)) {
             out.push_back({rows::text(row[0]), rows::text(row[1]), rows::texts(row[2]),
@@ -97,7 +97,7 @@ std::vector<Token> Store::list_tokens() {
 
 std::vector<std::string> Store::token_scopes(const std::string& sha256) {
     std::vector<std::string> scopes;
-    connection_.transact([&](Transaction& transaction) {
+    connection_.look([&](Transaction& transaction) {
         scopes = rows::texts(transaction.exec_params1(sql::kTokenScopes, sha256)[0]);
     });
     return scopes;

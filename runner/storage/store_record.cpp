@@ -153,14 +153,13 @@ std::vector<Pair> read_pairs(Transaction& transaction, std::int64_t job, bool wi
 
 std::string Store::resolve(const std::string& reference) {
     std::string name;
-    connection_.transact(
-        [&](Transaction& transaction) { name = resolve_in(transaction, reference); });
+    connection_.look([&](Transaction& transaction) { name = resolve_in(transaction, reference); });
     return name;
 }
 
 std::vector<Pair> Store::load_pairs(std::int64_t job, bool with_open) {
     std::vector<Pair> pairs;
-    connection_.transact(
+    connection_.look(
         [&](Transaction& transaction) { pairs = read_pairs(transaction, job, with_open); });
     return pairs;
 }
@@ -168,7 +167,7 @@ std::vector<Pair> Store::load_pairs(std::int64_t job, bool with_open) {
 std::vector<std::string> Store::attempts_at(const Spec& spec,
                                             const std::map<std::string, std::string>& commits) {
     std::vector<std::string> ids;
-    connection_.transact([&](Transaction& transaction) {
+    connection_.look([&](Transaction& transaction) {
         ids.clear();
         for (const auto& row :
              transaction.exec_params(sql::kAttemptsAt, question_sha(spec, commits))) {
@@ -181,7 +180,7 @@ std::vector<std::string> Store::attempts_at(const Spec& spec,
 std::string Store::decided_on(const std::string& host, const Spec& spec,
                               const std::map<std::string, std::string>& commits) {
     std::string id;
-    connection_.transact([&](Transaction& transaction) {
+    connection_.look([&](Transaction& transaction) {
         const auto found = transaction.exec_params(sql::kDecidedOn, spec.sha256,
                                                    question_sha(spec, commits), host);
         id = found.empty() ? "" : rows::text(found[0][0]);
@@ -191,7 +190,7 @@ std::string Store::decided_on(const std::string& host, const Spec& spec,
 
 Record Store::load_record(const std::string& reference, bool with_pairs) {
     Record record;
-    connection_.transact([&](Transaction& transaction) {
+    connection_.look([&](Transaction& transaction) {
         record = {};
         if (!read_all_but_pairs(transaction, reference, record)) {
             const std::string name = resolve_in(transaction, reference);

@@ -411,8 +411,11 @@ TEST_F(OverDatabase, OnePageShowsARunAndThoseOfOtherMachines) {
     Analysis analysis;
     analysis.verdict = Verdict::accept;
     store.finish(*lease, "accept", "", json(analysis).dump(), "Yes.");
-    const json alone = get_json("/x/" + lease->id + ".json")["runs"];
+    const json shown = get_json("/x/" + lease->id + ".json"), alone = shown["runs"];
     EXPECT_EQ(alone["summary"], "never repeated");
+    EXPECT_EQ(shown["checked"], false) << "only its worker has computed it";
+    service::check_verdict(store.connection(), shown["job"], "", "");
+    EXPECT_EQ(get_json("/x/two-machines.json")["checked"], true);
 
     Connection owner({.url = database_.url(), .role = DatabaseRole::owner, .client = "test"});
     const std::string there =

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/dashboard/fake_source.h"
+#include "tests/support/sample_record.h"
 
 namespace steady::web {
 namespace {
@@ -157,6 +158,35 @@ TEST(Rights, SubmissionsAreLimitedPerToken) {
     for (int i = 0; i < 3; ++i) EXPECT_TRUE(app.may_submit("one"));
     EXPECT_FALSE(app.may_submit("one"));
     EXPECT_TRUE(app.may_submit("other"));
+}
+
+TEST(Rights, WhatATokenStoresInADayIsBounded) {
+    App app;
+    app.options.submit_bytes_per_day = 1000;
+    EXPECT_TRUE(app.may_store("one", 600));
+    EXPECT_FALSE(app.may_store("one", 600));
+    EXPECT_TRUE(app.may_store("one", 400));
+    EXPECT_FALSE(app.may_store("one", 1));
+    EXPECT_TRUE(app.may_store("other", 600));
+
+    Request request;
+    request.method = "POST";
+    request.target = "/api/experiments";
+    request.headers = {{"host", "localhost"},
+                       {"content-type", "application/json"},
+                       {"authorization", "Bearer submit-token"}};
+    request.body = accepted_record().spec_text;
+    const auto submit = [&] {
+        const auto source = fake_source()();
+        Request copy = request;
+        EXPECT_FALSE(app.quick(copy));
+        return app.work(copy, source.get());
+    };
+    const Response refused = submit();
+    EXPECT_EQ(refused.status, 429) << refused.body;
+    EXPECT_THAT(refused.body, HasSubstr("for one day"));
+    app.options.submit_bytes_per_day = 100'000'000;
+    EXPECT_EQ(submit().status, 201);
 }
 
 TEST(Rights, TheDescriptionNamesEveryRoute) {

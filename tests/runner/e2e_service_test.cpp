@@ -94,6 +94,50 @@ TEST_F(Service, AForgedVerdictIsRefuted) {
     EXPECT_EQ(said, "submitted; verdict refuted; requeued; ");
 }
 
+// The samples say reject. A worker that also invents what earlier attempts had shown makes the
+// stored verdict agree with the record; the owner's side asks the earlier attempts themselves.
+TEST_F(Service, AForgedPastIsRefuted) {
+    nlohmann::json slower = small_experiment();
+    std::swap(slower["arms"]["A"], slower["arms"]["B"]);
+    const nlohmann::json honest = run({"run", cli.experiment("slower", slower)}, 10);
+    ASSERT_EQ(honest.at("verdict"), "reject") << honest;
+    const std::string id = honest.at("id");
+    sql("delete from steady.verdict_check");
+    EXPECT_EQ(run({"decide", "--unchecked"}).at("refuted").size(), 0U);
+
+    sql("create table public.kept as select * from steady.evidence where kind = 'prior'; delete "
+        "from steady.verdict_check; update steady.evidence set body = body || "
+        "'{\"log_e_accept\": 1000, \"log_e_reject\": -1000}' where kind = 'prior'; update "
+        "steady.verdict set outcome = 'accept', reason = null, analysis = analysis || "
+        "'{\"verdict\": \"accept\", \"reason\": \"\"}'");
+    EXPECT_EQ(run({"show", id}).at("verdict"), "accept") << "what a worker would have people read";
+    const nlohmann::json refuted = run({"decide", "--unchecked"}, 1).at("refuted");
+    ASSERT_EQ(refuted.size(), 1U);
+    EXPECT_NE(refuted[0].at("samples"), "accept");
+
+    // Evidence that nobody can read refutes its verdict, and does not stop the check of others.
+    sql("update steady.evidence e set body = k.body from public.kept k where (e.job_id, e.kind, "
+        "e.epoch) = (k.job_id, k.kind, k.epoch)");
+    run({"requeue", id});
+    cli.work(id);
+    ASSERT_EQ(run({"show", id}).at("verdict"), "reject");
+    sql("delete from steady.verdict_check; update steady.evidence set body = '{\"attempts\": 7}' "
+        "where kind = 'prior'");
+    const nlohmann::json unreadable = run({"decide", "--unchecked"}, 1);
+    ASSERT_EQ(unreadable.at("refuted").size(), 1U);
+    EXPECT_THAT(unreadable.at("refuted")[0].at("samples").get<std::string>(),
+                HasSubstr("nothing that can be read"));
+}
+
+// A log file on a full disk is no reason to lose a measurement, nor to blame the job for it.
+TEST_F(Service, AFullLogEndsNoJob) {
+    run({"submit", cli.experiment("logged", small_experiment())});
+    const int code = cli.run_into("/dev/full", {"worker", "--once"});
+    EXPECT_EQ(code, 0);
+    EXPECT_EQ(run({"show", "logged"}).at("state"), "done");
+    EXPECT_EQ(run({"show", "logged"}).at("checked"), true);
+}
+
 TEST_F(Service, ASharedSchemaChangesByHandAfterADump) {
     run({"submit", cli.experiment("kept", small_experiment())});
     sql("create database team");

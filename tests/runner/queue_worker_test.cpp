@@ -1,5 +1,5 @@
-// One worker against a real database: its own job, resume, cancel, shutdown, a lost lease, crashes,
-// the spool, a restart of the server in the middle.
+// One worker: its own job, resume, cancel, shutdown, a lost lease, crashes, the spool, a restart of
+// the server in the middle.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,77 +9,20 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <future>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "runner/plan/plan.h"
 #include "runner/plan/schedule.h"
-#include "runner/platform/disk.h"
 #include "runner/platform/host_lock.h"
-#include "runner/platform/noise.h"
-#include "runner/queue/submit.h"
-#include "runner/queue/worker.h"
-#include "runner/record/record_json.h"
 #include "runner/storage/service.h"
-#include "tests/support/throwaway_database.h"
+#include "tests/runner/queue_fixture.h"
 
 namespace steady {
 namespace {
 
 using std::chrono::milliseconds;
-
-class QueueTest : public ::testing::Test {
-protected:
-    QueueTest() { std::filesystem::create_directories(folder_); }
-    ~QueueTest() override {
-        std::error_code error;
-        std::filesystem::remove_all(folder_, error);
-    }
-
-    WorkerOptions options() {
-        WorkerOptions options;
-        options.url = database_.url();
-        options.times = {.lease_s = 2, .renew_s = 0.2, .fence_s = 1.2};
-        options.poll_s = 0.05;
-        options.host = "testhost0000";
-        options.host_lock_path = folder_ + "/lock";
-        options.spool_dir = folder_ + "/spool";
-        return options;
-    }
-    Submitted submit(const std::string& id = "example-spec") {
-        return submit_experiment(store_, example_spec(id));
-    }
-    void sql(const std::string& text) {
-        pqxx::connection connection(database_.url());
-        pqxx::work work(connection);
-        work.exec(text);
-        work.commit();
-    }
-
-    // Measures what is open, at most n pairs, in the stored order.
-    JobResult measure(Job& job, int n = 1000) {
-        for (const auto& pair : job.store->load_pairs(job.lease.job)) {
-            if (pair.sealed) continue;
-            if (n-- == 0) break;
-            if (job.should_stop()) return {.how = JobResult::How::stopped};
-            job.sink->put_pair(measured(pair));
-            ++measured_;
-        }
-        return {.how = JobResult::How::decided,
-                .verdict = "accept",
-                .reason = "",
-                .analysis_json = nlohmann::json(Analysis{}).dump(),
-                .sentence = "Yes."};
-    }
-
-    ThrowawayDatabase database_;
-    std::string folder_ = scratch_dir() + "/steady-queue-" + random_hex(6);
-    Store store_{
-        {.url = database_.url(), .role = DatabaseRole::owner, .client = "test", .patience_s = 60}};
-    int measured_ = 0;
-};
 
 TEST_F(QueueTest, AJobIsWorkedToItsVerdict) {
     const auto job = submit();
@@ -256,29 +199,9 @@ TEST_F(QueueTest, AFencedSpoolIsKeptAsEvidence) {
     EXPECT_FALSE(std::filesystem::is_empty(folder_ + "/spool/kept"));
 }
 
-TEST_F(QueueTest, AStopEndsTheWaitForTheHostLock) {
-    submit();
-    const auto held = HostLock::acquire(0, folder_ + "/lock");
-    StopSignal shutdown;
-    WorkerOptions patient = options();
-    patient.host_lock_wait_s = 3600;
-    patient.shutdown = &shutdown;
-    Worker worker(patient);
-    std::jthread later([&] {
-        std::this_thread::sleep_for(milliseconds(200));
-        shutdown.raise();
-    });
-    const Worked worked = worker.work_one([&](Job& mine) { return measure(mine); });
-    EXPECT_EQ(worked.end, WorkEnd::released);
-    EXPECT_EQ(measured_, 0);
-}
-
-TEST(Noise, AStopEndsTheWaitForQuiet) {
-    StopSignal stop;
-    stop.raise();
-    EXPECT_EQ(wait_until_quiet(3600, &stop), "stopped");
-}
-
+// A job that would fill the worker's disk is that job's fault: it ends as wrong, not as tried
+// again.
+// A file system of one megabyte, which is less than a job may need.
 TEST_F(QueueTest, AnEntryThatCannotBeWrittenDoesNotEndTheWorker) {
     submit("first-question");
     submit("second-question");
@@ -296,6 +219,26 @@ TEST_F(QueueTest, AnEntryThatCannotBeWrittenDoesNotEndTheWorker) {
     EXPECT_EQ(tried, 2);
     EXPECT_EQ(service::state(store_.connection()).missing_entries, 2);
     EXPECT_THAT(said, ::testing::HasSubstr("steady journal --write"));
+}
+
+// Whatever a job throws, it is the job's end and not the worker's.
+TEST_F(QueueTest, NoExceptionOfAJobEndsTheWorker) {
+    const auto job = submit();
+    Worker worker(options());
+    const Worked worked = worker.work_one(
+        [](Job&) -> JobResult { throw std::runtime_error("a library's own error"); });
+    EXPECT_EQ(worked.end, WorkEnd::requeued);
+    EXPECT_THAT(store_.load_record(job.id).note, ::testing::HasSubstr("a library's own error"));
+    sql("update steady.job set run_after = clock_timestamp()");
+    EXPECT_EQ(worker.work_one([&](Job& mine) { return measure(mine); }).end, WorkEnd::decided);
+
+    submit("second-question");
+    WorkerOptions once = options();
+    once.once = true;
+    Worker another(once);
+    another.work([&](Job& mine) { return measure(mine); },
+                 [](Store&, const std::string&) { throw std::runtime_error("an entry's"); });
+    EXPECT_EQ(service::state(store_.connection()).missing_entries, 2);
 }
 
 TEST_F(QueueTest, AnAttemptThatTakesTooLongIsEnded) {
@@ -316,22 +259,6 @@ TEST_F(QueueTest, AnAttemptThatTakesTooLongIsEnded) {
 }
 
 // Neither says anything about the job; five of them must not park it.
-TEST_F(QueueTest, AFullDiskPostponesTheJobAndDoesNotBlameIt) {
-    const auto job = submit();
-    Worker worker(options());
-    for (int i = 0; i < 3; ++i) {
-        for (const bool database : {true, false}) {
-            sql("update steady.job set run_after = clock_timestamp()");
-            const Worked worked = worker.work_one([&](Job&) -> JobResult {
-                if (database) throw DatabaseStrained{"no space left (SQLSTATE 53100)"};
-                throw HostTrouble{"cannot write the spool: No space left on device"};
-            });
-            EXPECT_EQ(worked.end, WorkEnd::postponed) << worked.note;
-        }
-    }
-    EXPECT_EQ(store_.load_record(job.id).state, "queued");
-}
-
 TEST_F(QueueTest, AWorkerOlderThanTheSchemaStopsWithWords) {
     submit();
     Worker worker(options());
@@ -346,98 +273,6 @@ TEST_F(QueueTest, AWorkerOlderThanTheSchemaStopsWithWords) {
 }
 
 // Two machines of one image: the same name, but each with a lock file of its own.
-TEST_F(QueueTest, ACloneDoesNotStopTheOthersJob) {
-    submit();
-    submit("second-question");
-    Worker first(options());
-    WorkerOptions elsewhere = options();
-    elsewhere.host_lock_path = folder_ + "/lock of the clone";
-    elsewhere.spool_dir = folder_ + "/spool of the clone";
-    Worker clone(elsewhere);
-    const Worked worked = first.work_one([&](Job& mine) {
-        measure(mine, 3);
-        const Worked other = clone.work_one([&](Job& its) { return measure(its); });
-        EXPECT_EQ(other.end, WorkEnd::nothing);
-        EXPECT_THAT(other.note, ::testing::HasSubstr("STEADY_HOST_NAME"));
-        return measure(mine);
-    });
-    EXPECT_EQ(worked.end, WorkEnd::decided) << worked.note;
-}
-
-TEST(DiskSpace, EitherBoundIsEnough) {
-    constexpr double kGb = 1e9;
-    EXPECT_EQ(space_trouble({50 * kGb, 100 * kGb}, "/d"), "");
-    EXPECT_NE(space_trouble({0.5 * kGb, 2 * kGb}, "/d"), "") << "a quarter, but below 1 GB";
-    EXPECT_NE(space_trouble({3 * kGb, 100 * kGb}, "/d"), "") << "3 GB, but below 5 %";
-    EXPECT_EQ(space_trouble({25 * kGb, 2000 * kGb}, "/d"), "") << "20 GB are enough anywhere";
-    EXPECT_EQ(space_trouble({}, "/d"), "") << "a file system that does not tell";
-}
-
-TEST_F(QueueTest, KeptSpoolsAreBounded) {
-    for (int i = 0; i < 5; ++i) std::ofstream(folder_ + fmt::format("/kept-{}", i)) << "12345";
-    keep_newest(folder_, 3, 1000);
-    const auto count = [&] {
-        return std::distance(std::filesystem::directory_iterator(folder_), {});
-    };
-    EXPECT_EQ(count(), 3);
-    keep_newest(folder_, 3, 11);
-    EXPECT_EQ(count(), 2);
-}
-
-TEST_F(QueueTest, TheHostLockExcludesEvenOtherDatabases) {
-    submit();
-    const auto lock = HostLock::acquire(0, folder_ + "/lock");
-    ASSERT_TRUE(lock.has_value());
-    Worker worker(options());
-    EXPECT_EQ(worker.work_one([&](Job& running) { return measure(running); }).end,
-              WorkEnd::host_busy);
-}
-
-TEST(HostId, MachinesOfOneImageDifferByTheirCpu) {
-    const Fingerprint here = machine_fingerprint();
-    EXPECT_EQ(host_id("image", here), host_id("image", here));
-    EXPECT_NE(host_id("image", here), host_id("another", here));
-    for (const char* key : {"cpu_model", "cpu_flags_sha256"}) {
-        Fingerprint there = here;
-        there.at(key) += " of another generation";
-        EXPECT_NE(host_id("image", there), host_id("image", here)) << key;
-    }
-    Fingerprint updated = here;
-    updated.at("kernel") = "Linux 99";
-    EXPECT_EQ(host_id("image", updated), host_id("image", here)) << "an update is no move";
-}
-
-TEST_F(QueueTest, AnOrphanedChildKeepsTheHostLock) {
-    const std::string path = folder_ + "/lock";
-    auto lock = HostLock::acquire(0, path);
-    ChildOptions options;
-    options.argv = {"/bin/sleep", "60"};
-    options.host_lock_fd = lock->fd();
-    {
-        const Child child(options);
-        lock.reset();
-        EXPECT_FALSE(HostLock::acquire(0, path).has_value()) << "the child still measures";
-    }
-    EXPECT_TRUE(HostLock::acquire(1, path).has_value());
-}
-
-TEST_F(QueueTest, AnotherMachineIsNotMixedIn) {
-    const auto job = submit();
-    Worker worker(options());
-    worker.work_one([&](Job& running) -> JobResult {
-        running.put_fingerprint({{"kernel", "1"}});
-        measure(running, 2);
-        throw Error{"gone", kExitInternal};
-    });
-    sql("update steady.job set run_after = clock_timestamp()");
-    const auto worked = worker.work_one([&](Job& running) -> JobResult {
-        running.put_fingerprint({{"kernel", "2"}});
-        return measure(running);
-    });
-    EXPECT_EQ(worked.end, WorkEnd::failed);
-    EXPECT_THAT(store_.load_record(job.id).note, ::testing::HasSubstr("kernel"));
-}
-
 TEST_F(QueueTest, TwentyJobsByThreeWorkersOnTwoHostsExactlyOnce) {
     for (int i = 0; i < 20; ++i) submit(fmt::format("question-{:02}", i));
     std::vector<pid_t> workers;

@@ -139,6 +139,40 @@ TEST_F(ServiceTest, AWorkerCannotForgeAVerdict) {
     EXPECT_EQ(service::audit_log(connection(), 10, forged).at(1).what, "verdict refuted");
 }
 
+// "retention" would say that a made-up verdict's samples are gone and cannot be judged again,
+// "origin" would name another experiment's entry.
+TEST_F(ServiceTest, AWorkerStoresOnlyEvidenceThatItMeasures) {
+    submit(1);
+    const Lease lease = claim();
+    for (const char* kind : {"retention", "origin", "refuted verdict", "applied of epoch 1", ""}) {
+        EXPECT_THROW(store_.put_evidence(lease, kind, R"({"why":"superseded","rows":1})"),
+                     RecordConflict)
+            << kind;
+    }
+    store_.put_evidence(lease, "progress", "{}");
+    EXPECT_EQ(one("select string_agg(kind, ',') from steady.evidence"), "progress");
+}
+
+// A worker writes files of an experiment's name.
+TEST_F(ServiceTest, NamesThatAreNoFileNamesAreRefused) {
+    Store submitter = make(DatabaseRole::web);
+    const auto submit_as = [&](const std::string& id) {
+        submitter.connection().transact([&](pqxx::transaction_base& work) {
+            work.exec_params(
+                "select steady.submit($1, sha256($1::text::bytea), sha256('q'), '{}', 1, false, 0, "
+                "'{}', '{0}', '{measure}', '{0}', '{1}')",
+                id);
+        });
+    };
+    for (const char* id : {"../../tmp/x", "/etc/cron.d/x", "a/b", "..", ".hidden", "with space",
+                           "UPPER", "line\nbreak", "-option", ""}) {
+        EXPECT_THROW(submit_as(id), Error) << id;
+    }
+    EXPECT_EQ(one("select count(*) from steady.experiment"), "0");
+    submit_as("plain-name");
+    EXPECT_EQ(one("select count(*) from steady.experiment"), "1");
+}
+
 TEST_F(ServiceTest, AVerdictThatAgreesIsCheckedOnce) {
     const auto submitted = decided();
     service::check_verdict(connection(), submitted.job, "", "");

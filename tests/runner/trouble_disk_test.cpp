@@ -4,9 +4,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mount.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -16,9 +14,9 @@
 #include <set>
 
 #include "engine/gguf/file.h"
-#include "runner/platform/process.h"
 #include "runner/queue/spool.h"
 #include "tests/support/failing_calls.h"
+#include "tests/support/loop_disk.h"
 
 namespace steady {
 namespace {
@@ -145,42 +143,15 @@ TEST_F(DiskTrouble, EachCallOfReadingAModelFailsOnce) {
     fmt::print("{} calls failed, {} of them without harm\n", n_failed, n_recovered);
 }
 
-// A small ext4 in a file, as a disk that can be filled and whose power can be cut.
 class SmallDisk : public DiskTrouble {
 protected:
     void SetUp() override {
-        if (::geteuid() != 0) GTEST_SKIP() << "SKIPPED: mounting needs root";
-        std::ofstream(image_).close();
-        fs::resize_file(image_, 24U << 20U);
-        if (!done({"/usr/sbin/mkfs.ext4", "-q", "-F", image_}))
-            GTEST_SKIP() << "SKIPPED: no mkfs.ext4";
-        if (!mount(image_, disk_)) GTEST_SKIP() << "SKIPPED: no loop device";
+        if (!file_system_.why_not().empty()) {
+            GTEST_SKIP() << "SKIPPED: " << file_system_.why_not();
+        }
     }
-    ~SmallDisk() override {
-        for (const std::string& place : mounted_) done({"/usr/bin/umount", place});
-    }
-    static bool done(std::vector<std::string> words) {
-        ChildOptions options;
-        options.argv = std::move(words);
-        options.limits = {};
-        return ::access(options.argv[0].c_str(), X_OK) == 0 && run_child(options, 60).ok();
-    }
-    bool mount(const std::string& image, const std::string& place) {
-        fs::create_directories(place);
-        if (!done({"/usr/bin/mount", "-o", "loop", image, place})) return false;
-        mounted_.push_back(place);
-        return true;
-    }
-    // What the disk holds at this moment, without what only the page cache knows.
-    std::string after_power_cut(int n) {
-        const std::string copy = fmt::format("{}/cut-{}.img", folder_, n),
-                          place = fmt::format("{}/cut-{}", folder_, n);
-        fs::copy_file(image_, copy);
-        EXPECT_TRUE(mount(copy, place));
-        return place;
-    }
-    std::string image_ = folder_ + "/disk.img", disk_ = folder_ + "/disk";
-    std::vector<std::string> mounted_;
+    std::string disk_ = folder_ + "/disk";
+    test::LoopDisk file_system_{folder_ + "/disk.img", disk_, 24};
 };
 
 TEST_F(SmallDisk, AFullDiskIsSaidAndWhatWasAcknowledgedStays) {
@@ -212,7 +183,7 @@ TEST_F(SmallDisk, APowerCutLosesNothingAcknowledged) {
     const std::string name = fs::path(spool.path()).filename();
     for (int i = 0; i < kPairs; ++i) {
         spool.mark_stored(spool.add(pair_of(i), ""));
-        const std::string place = after_power_cut(i);
+        const std::string place = file_system_.after_power_cut();
         EXPECT_EQ(found_in(place + "/spool/" + name).size(), static_cast<std::size_t>(i) + 1)
             << "power was cut after pair " << i;
     }

@@ -13,6 +13,7 @@
 #include "runner/cli/made_models.h"
 #include "runner/cli/workspace.h"
 #include "runner/platform/files.h"
+#include "runner/platform/process.h"
 
 namespace steady {
 namespace {
@@ -129,6 +130,40 @@ TEST_F(MadeModels, AnEngineCannotWriteMoreThanWasCounted) {
     for (const auto& entry : fs::directory_iterator(made_models_folder())) {
         EXPECT_EQ(entry.path().filename(), ".lock") << entry.path() << " is left";
     }
+}
+
+// A whole model takes a minute: SIGTERM, a cancelled job and a lost lease do not wait for it.
+TEST_F(MadeModels, AStopEndsTheMakingAndTheWaitForIt) {
+    StopSignal stop;
+    std::ofstream(folder_ + "/engine")
+        << "#!/bin/sh\nwhile [ $# -gt 0 ]; do [ \"$1\" = --out ] && out=$2; shift; done\n"
+        << "echo half > \"$out\"\necho > '" << folder_ << "/begun'\nexec sleep 600\n";
+    const auto interrupted = [&] {
+        try {
+            make_model(*made_model_of(tiny(1)), {}, arguments_, &stop);
+        } catch (const Error& error) {
+            return error.exit_code;
+        }
+        return kExitOk;
+    };
+    std::jthread first([&] { EXPECT_EQ(interrupted(), kExitInterrupted); });
+    while (!fs::exists(folder_ + "/begun")) std::this_thread::yield();
+    std::jthread second([&] { EXPECT_EQ(interrupted(), kExitInterrupted); });
+    stop.raise();
+    first.join();
+    second.join();
+    for (const auto& entry : fs::directory_iterator(made_models_folder())) {
+        EXPECT_EQ(entry.path().filename(), ".lock") << entry.path() << " is left";
+    }
+}
+
+TEST_F(MadeModels, HalfAModelOfAKilledCommandIsRemoved) {
+    make(tiny(1), {});
+    const std::string half = made_models_folder() + "/" + tiny(2) + ".4711.part";
+    std::ofstream(half) << "half";
+    make(tiny(3), {});
+    EXPECT_FALSE(fs::exists(half));
+    EXPECT_TRUE(lies(tiny(1)));
 }
 
 TEST_F(MadeModels, AModelThatLiesThereIsUsed) {

@@ -262,6 +262,7 @@ void seed_records(const SeedOptions& options) {
         copy_samples(transaction, all, options.n_samples);
         copy_evidence(transaction, all);
         copy_verdicts(transaction, all);
+        transaction.exec("insert into verdict_check (job_id) select job_id from verdict");
         copy_noise(transaction, all, random);
         for (const Made& one : all) {
             if (one.state != "running") continue;

@@ -107,6 +107,13 @@ pid_t SteadyCli::start(const std::vector<std::string>& arguments) const {
                   (root_ / ".started.err").string());
 }
 
+int SteadyCli::run_into(const std::string& file, const std::vector<std::string>& arguments) const {
+    const pid_t pid = launch(root_, state_, arguments, settings_, file, file);
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
 std::string SteadyCli::experiment(const std::string& id, nlohmann::json spec) const {
     spec["id"] = id;
     const fs::path path = root_ / "experiments" / (id + ".json");

@@ -28,6 +28,8 @@ public:
 
     CliResult run(const std::vector<std::string>& arguments) const;
     pid_t start(const std::vector<std::string>& arguments) const;  // output thrown away
+    // Both outputs go to one file, such as /dev/full; the exit code.
+    int run_into(const std::string& file, const std::vector<std::string>& arguments) const;
 
     // `worker --once` until the job is over: a worker leaves while another benchmark runs on this
     // machine. The last worker's result.

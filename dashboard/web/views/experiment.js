@@ -51,6 +51,17 @@ function contradiction(result) {
   );
 }
 
+// What a worker stores it may have made up, until the owner's side has computed it too.
+function unchecked(data) {
+  if (!data.analysis || data.checked) return null;
+  return h(
+    'p',
+    { class: 'contradiction', role: 'note' },
+    'Nobody but its worker has computed this verdict yet: ',
+    h('code', null, 'steady decide --unchecked'),
+  );
+}
+
 function cancelButton(data) {
   if (!token() || !['queued', 'running'].includes(data.state)) return null;
   return h(
@@ -135,6 +146,7 @@ function verdictHead(data) {
     h('h1', null, data.spec.hypothesis?.claim ?? data.id),
     result?.sentence ? h('p', { class: 'lead' }, result.sentence) : null,
     result ? contradiction(result) : soFar(data),
+    unchecked(data),
     data.note ? h('p', { class: 'note' }, data.note) : null,
     h(
       'p',
