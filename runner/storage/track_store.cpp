@@ -21,15 +21,15 @@ constexpr const char* kKnowHost =
     "insert into steady.host (name) values ($1) on conflict do nothing";
 constexpr const char* kOpen =
     "insert into steady.series (name, watch, metric, model, claim, host_id, forge, repository, "
-    "branch, reference_sha, unit) "
-    "select $1, $2, $3, $4, $5, host_id, $7, $8, $9, $10, $11 from steady.host where name = $6 "
+    "branch, reference_sha, unit, source) "
+    "select $1, $2, $3, $4, $5, host_id, $7, $8, $9, $10, $11, $12 from steady.host where name = $6 "
     "on conflict (watch, host_id) do update set metric = excluded.metric, model = excluded.model, "
     "claim = excluded.claim, forge = excluded.forge, unit = excluded.unit, reference_sha = "
     "case excluded.reference_sha when '' then series.reference_sha else excluded.reference_sha end "
     "returning series_id, reference_sha";
 constexpr const char* kSeries =
     "select s.series_id, s.name, s.watch, s.metric, s.model, s.claim, h.name, s.forge, s.noise, "
-    "s.repository, s.branch, s.reference_sha, s.unit from steady.series s join steady.host h using "
+    "s.repository, s.branch, s.reference_sha, s.unit, s.source from steady.series s join steady.host h using "
     "(host_id) ";
 constexpr const char* kAddPoint =
     "insert into steady.series_point (series_id, commit_sha, subject, committed_at, position, "
@@ -37,6 +37,9 @@ constexpr const char* kAddPoint =
     "($1, "
     "$2, $3, $4::timestamptz, $5, (select exp_id from steady.experiment where name = $6), $7, $8, "
     "$9, $10, $11, $12, $13, $14, $15)";
+constexpr const char* kKnownPoint =
+    "select from steady.series_point where series_id = $1 and commit_sha = $2 "
+    "and champion_ns = $3 and committed_at = $4::timestamptz";
 constexpr const char* kPoints =
     "select * from (select p.point_id, p.commit_sha, p.subject, " STEADY_ISO("p.committed_at")
     ", p.position, p.ratio, p.low, p.high, p.pairs, p.champion_ns, p.reference_ns, p.machine, "
@@ -117,6 +120,7 @@ Series series_of(const pqxx::row& row) {
     out.branch = text(row[10]);
     out.reference = text(row[11]);
     out.unit = text(row[12]);
+    out.source = text(row[13]);
     return out;
 }
 
@@ -149,7 +153,8 @@ Series open_series(Transaction& transaction, const Series& wanted) {
     transaction.exec_params(kKnowHost, wanted.host);  // when nothing ran there yet
     const auto row = transaction.exec_params1(
         kOpen, wanted.name, wanted.watch, wanted.metric, wanted.model, wanted.claim, wanted.host,
-        wanted.forge, wanted.repository, wanted.branch, wanted.reference, wanted.unit);
+        wanted.forge, wanted.repository, wanted.branch, wanted.reference, wanted.unit,
+        wanted.source);
     out.id = row[0].as<std::int64_t>();
     out.reference = text(row[1]);
     return out;
@@ -164,6 +169,15 @@ void add_point(Transaction& transaction, std::int64_t series, const StoredPoint&
         point.experiment, good ? std::optional(point.ratio) : none,
         good ? point.interval.low : none, good ? point.interval.high : none, point.pairs,
         point.champion_ns, point.reference_ns, point.machine, stored.failed, point.method);
+}
+
+bool add_foreign_point(Transaction& transaction, std::int64_t series, const StoredPoint& stored) {
+    const TrackPoint& point = stored.point;
+    const bool known =
+        !transaction.exec_params(kKnownPoint, series, point.commit, point.champion_ns, point.date)
+             .empty();
+    if (!known) add_point(transaction, series, stored);
+    return !known;
 }
 
 std::vector<StoredPoint> points(Transaction& transaction, std::int64_t series, int limit) {
@@ -236,6 +250,13 @@ void keep_confirmation(Transaction& transaction, std::int64_t series, const Trac
         kConfirmation, series, change.commit, change.before, name(change.confirmation),
         change.confirmed_by,
         change.confirmation == Confirmation::refuted ? std::string("noise") : change.cause);
+}
+
+void add_confirmed_step(Transaction& transaction, std::int64_t series, const TrackChange& change) {
+    transaction.exec_params(kAddChange, series, change.commit, change.before, change.shift, change.p,
+                            change.cause, change.interval.low, change.interval.high,
+                            change.cross_checked);
+    keep_confirmation(transaction, series, change);
 }
 
 std::vector<Change> changes(Transaction& transaction, std::int64_t series) {
