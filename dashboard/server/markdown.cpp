@@ -148,8 +148,8 @@ std::string label_of(std::string key) {
 
 // "<code>4d90a19da1fe…</code>", the whole hash on hover; other text as it is.
 std::string value_html(const std::string& value) {
-    const bool hash = value.size() >= 40 &&
-                      value.find_first_not_of("0123456789abcdef") == std::string::npos;
+    const bool hash =
+        value.size() >= 40 && value.find_first_not_of("0123456789abcdef") == std::string::npos;
     if (!hash) return escape_html(value);
     return "<code title=\"" + value + "\">" + value.substr(0, 12) + "…</code>";
 }

@@ -74,8 +74,8 @@ std::vector<std::string> history_adapters() {
     std::vector<std::string> names = {"asv", "bencher"};
     for (const Adapter& one : adapters()) {
         const std::string name = one.name;
-        const bool a_run = one.from != ResultFrom::usage && name != "asv" && name != "regex" &&
-                           name != "perf";
+        const bool a_run =
+            one.from != ResultFrom::usage && name != "asv" && name != "regex" && name != "perf";
         if (a_run) names.push_back(name);
     }
     return names;
@@ -85,13 +85,13 @@ History read_history(const std::string& adapter, const std::vector<AdapterFile>&
                      const std::string& metric) {
     const std::vector<std::string> known = history_adapters();
     if (std::find(known.begin(), known.end(), adapter) == known.end()) {
-        throw Error(fmt::format("--adapter: found \"{}\", allowed {}", adapter,
-                                fmt::join(known, ", ")));
+        throw Error(
+            fmt::format("--adapter: found \"{}\", allowed {}", adapter, fmt::join(known, ", ")));
     }
-    History out = adapter == "asv"       ? adapters_detail::read_asv_history(files, metric)
-                  : adapter == "bencher" ? adapters_detail::read_bencher_history(files, metric)
-                                         : adapters_detail::read_run_history(
-                                               *find_adapter(adapter), files, metric);
+    History out = adapter == "asv" ? adapters_detail::read_asv_history(files, metric)
+                  : adapter == "bencher"
+                      ? adapters_detail::read_bencher_history(files, metric)
+                      : adapters_detail::read_run_history(*find_adapter(adapter), files, metric);
     if (out.points.empty()) {
         throw Error(fmt::format("nothing to import{}{}", out.left_out.empty() ? "" : ": ",
                                 fmt::join(out.left_out, "; ")));
@@ -113,8 +113,8 @@ std::string commit_in_path(std::string_view path) {
         const bool hex = word.find_first_not_of("0123456789abcdef") == std::string_view::npos;
         // A word of digits alone is more often a date.
         const bool hash =
-            hex && (word.size() == kHashDigits || (word.size() >= kFewestDigits &&
-                                                   word.size() < kHashDigits && letter && digit));
+            hex && (word.size() == kHashDigits ||
+                    (word.size() >= kFewestDigits && word.size() < kHashDigits && letter && digit));
         if (hash && (best.size() < kHashDigits || word.size() == kHashDigits)) best = word;
         at = end + 1;
     }
@@ -152,15 +152,13 @@ std::string utc_text(std::int64_t seconds) {
     day += 719468;
     const std::int64_t era = (day >= 0 ? day : day - 146096) / 146097;
     const std::int64_t of_era = day - era * 146097;
-    const std::int64_t of_400 =
-        (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    const std::int64_t of_400 = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
     const std::int64_t of_year = of_era - (365 * of_400 + of_400 / 4 - of_400 / 100);
     const std::int64_t shifted = (5 * of_year + 2) / 153;
     const std::int64_t month = shifted < 10 ? shifted + 3 : shifted - 9;
-    return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z",
-                       of_400 + era * 400 + (month <= 2 ? 1 : 0), month,
-                       of_year - (153 * shifted + 2) / 5 + 1, of_day / 3600, of_day / 60 % 60,
-                       of_day % 60);
+    return fmt::format(
+        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", of_400 + era * 400 + (month <= 2 ? 1 : 0), month,
+        of_year - (153 * shifted + 2) / 5 + 1, of_day / 3600, of_day / 60 % 60, of_day % 60);
 }
 
 namespace adapters_detail {

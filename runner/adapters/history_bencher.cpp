@@ -18,9 +18,8 @@ struct Measure {
 // Bencher's own measures; of another one the unit tells which way is better.
 Measure measure_of(const Rows& rows, const Json& measure, const std::string& where) {
     const std::string slug = rows.text(measure, "slug", where),
-                      units = rows.is_absent(measure, "units")
-                                  ? ""
-                                  : rows.text(measure, "units", where);
+                      units = rows.is_absent(measure, "units") ? ""
+                                                               : rows.text(measure, "units", where);
     Measure out{.metric = metric_name(slug), .unit = units};
     const std::size_t open = units.rfind('('), close = units.rfind(')');
     if (open != std::string::npos && close != std::string::npos && close > open) {
@@ -29,21 +28,19 @@ Measure measure_of(const Rows& rows, const Json& measure, const std::string& whe
     const bool rate = slug.find("throughput") != std::string::npos ||
                       units.find("/ second") != std::string::npos ||
                       units.find("per second") != std::string::npos || slug.ends_with("hit-rate");
-    const bool cost = slug.find("latency") != std::string::npos ||
-                      slug.find("instructions") != std::string::npos ||
-                      slug.find("cycles") != std::string::npos ||
-                      slug.find("time") != std::string::npos ||
-                      slug.find("size") != std::string::npos ||
-                      slug.find("memory") != std::string::npos || out.unit == "ns" ||
-                      out.unit == "s" || out.unit == "B" || out.unit == "bytes";
+    const bool cost =
+        slug.find("latency") != std::string::npos ||
+        slug.find("instructions") != std::string::npos ||
+        slug.find("cycles") != std::string::npos || slug.find("time") != std::string::npos ||
+        slug.find("size") != std::string::npos || slug.find("memory") != std::string::npos ||
+        out.unit == "ns" || out.unit == "s" || out.unit == "B" || out.unit == "bytes";
     if (rate) out.direction = Direction::higher_is_better;
     if (cost && !rate) out.direction = Direction::lower_is_better;
     return out;
 }
 
 std::string name_of_line(const Rows& rows, const Json& result, const std::string& where) {
-    std::string name =
-        rows.text(rows.at(result, "benchmark", where), "name", where + "/benchmark");
+    std::string name = rows.text(rows.at(result, "benchmark", where), "name", where + "/benchmark");
     for (const char* key : {"parameter", "variant"}) {  // the word depends on the version
         if (rows.is_absent(result, key) || rows.is_absent(result.at(key), "parameters")) continue;
         const Json& parameters = result.at(key).at("parameters");
@@ -112,9 +109,8 @@ History read_bencher_history(const std::vector<AdapterFile>& files, const std::s
             line.branch = rows.text(rows.at(result, "branch", where), "name", where + "/branch");
             line.host = rows.text(rows.at(result, "testbed", where), "name", where + "/testbed");
             if (!measure.direction) {
-                history.left_out.push_back(
-                    fmt::format("{}: {}: nothing says whether lower is better", where,
-                                measure.metric));
+                history.left_out.push_back(fmt::format(
+                    "{}: {}: nothing says whether lower is better", where, measure.metric));
                 continue;
             }
             line.direction = *measure.direction;

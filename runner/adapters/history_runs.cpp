@@ -15,10 +15,12 @@ namespace {
 // What a series of each program is about, unless another metric is asked for: one value per
 // benchmark, not five statistics of the same samples.
 const std::map<std::string, std::string>& main_metrics() {
-    static const std::map<std::string, std::string> kMain = {
-        {"google-benchmark", "real_time_ns"}, {"hyperfine", "wall_seconds"},
-        {"criterion", "time_ns"},             {"pytest-benchmark", "time_seconds"},
-        {"go", "ns_per_op"},                  {"llama-bench", "decode_tps"}};
+    static const std::map<std::string, std::string> kMain = {{"google-benchmark", "real_time_ns"},
+                                                             {"hyperfine", "wall_seconds"},
+                                                             {"criterion", "time_ns"},
+                                                             {"pytest-benchmark", "time_seconds"},
+                                                             {"go", "ns_per_op"},
+                                                             {"llama-bench", "decode_tps"}};
     return kMain;
 }
 
@@ -65,7 +67,8 @@ std::string folder_of_commit(const std::string& path) {
     std::size_t begin = 0;
     for (std::size_t slash = path.find('/'); slash != std::string::npos;
          slash = path.find('/', begin)) {
-        if (!commit_in_path(path.substr(begin, slash - begin)).empty()) return path.substr(0, slash);
+        if (!commit_in_path(path.substr(begin, slash - begin)).empty())
+            return path.substr(0, slash);
         begin = slash + 1;
     }
     return "";
@@ -147,12 +150,12 @@ History read_asv_history(const std::vector<AdapterFile>& files, const std::strin
         }
         HistoryPoint run;
         run.commit = rows.text(document, "commit_hash", file.path);
-        run.date = utc_text(static_cast<std::int64_t>(rows.number(document, "date", file.path)) /
-                            1000);
+        run.date =
+            utc_text(static_cast<std::int64_t>(rows.number(document, "date", file.path)) / 1000);
         run.host = text_at(document, "/params/machine");
-        run.machine = fmt::format("{} {} {}", text_at(document, "/params/cpu"),
-                                  text_at(document, "/params/num_cpu"),
-                                  text_at(document, "/params/os"));
+        run.machine =
+            fmt::format("{} {} {}", text_at(document, "/params/cpu"),
+                        text_at(document, "/params/num_cpu"), text_at(document, "/params/os"));
         run.method = text_at(document, "/env_name");
         add_run(history, adapter, {.files = {described, file}}, metric, run, file.path);
     }

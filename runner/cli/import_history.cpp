@@ -44,8 +44,8 @@ std::vector<AdapterFile> history_files(const std::vector<std::string>& words) {
         const std::size_t before = out.size();
         for (const auto& one : fs::recursive_directory_iterator(word)) {
             const std::string path = one.path().string();
-            const bool text = path.ends_with(".json") || path.ends_with(".jsonl") ||
-                              path.ends_with(".txt");
+            const bool text =
+                path.ends_with(".json") || path.ends_with(".jsonl") || path.ends_with(".txt");
             if (one.is_regular_file() && text) {
                 out.push_back({fs::relative(one.path(), word).string(), read_file(path)});
             }
@@ -73,8 +73,7 @@ public:
 
     // Empty sha: `why` says what is missing.
     Commit find(const HistoryPoint& point, std::string& why) {
-        const std::string hash =
-            arguments_.has("commit") ? arguments_.get("commit") : point.commit;
+        const std::string hash = arguments_.has("commit") ? arguments_.get("commit") : point.commit;
         if (repository_) return in_repository(hash, why);
         Commit out;
         const std::string date = arguments_.get("date", point.date);
@@ -85,8 +84,9 @@ public:
                 "--commit REV names it",
                 hash);
         } else if (!at) {
-            why = date.empty() ? "no date: give --date, or --repo NAME, which knows it"
-                               : fmt::format("found date \"{}\", allowed 2026-11-24T03:00:00Z", date);
+            why = date.empty()
+                      ? "no date: give --date, or --repo NAME, which knows it"
+                      : fmt::format("found date \"{}\", allowed 2026-11-24T03:00:00Z", date);
         } else {
             out = {hash, "", utc_text(*at), static_cast<int>(*at / 60)};
         }
@@ -124,6 +124,16 @@ struct Key {
     auto operator<=>(const Key&) const = default;
 };
 
+// "a--b-" → "a-b"
+std::string single_dashes(const std::string& text) {
+    std::string out;
+    for (const char c : text) {
+        if (c != '-' || (!out.empty() && out.back() != '-')) out += c;
+    }
+    while (out.ends_with('-')) out.pop_back();
+    return out;
+}
+
 track::Series series_of(const Arguments& arguments, const Key& key, const Placed& first,
                         const std::string& project, const std::optional<Repository>& repository) {
     track::Series out;
@@ -137,14 +147,14 @@ track::Series series_of(const Arguments& arguments, const Key& key, const Placed
         if (out.repository == ".") out.repository = repository->name();
         out.forge = forge_url(repository->remote());
     }
-    out.watch = fmt::format("{}:{}:{}:{}:{}", out.source, project, key.branch, key.metric,
-                            key.benchmark);
+    out.watch =
+        fmt::format("{}:{}:{}:{}:{}", out.source, project, key.branch, key.metric, key.benchmark);
     out.claim = key.benchmark;
     out.model = fmt::format("{}{}{}", project, key.branch.empty() ? "" : ", branch ", key.branch);
     out.reference = first.commit.sha;
     const std::string tail = "-" + sha256_hex(out.watch + "\n" + out.host).substr(0, 8);
     std::string stem = slug(fmt::format("{}-{}-{}", project, key.benchmark, key.metric));
-    stem.erase(0, stem.find_first_not_of('-'));
+    stem = single_dashes(stem);
     out.name = stem.substr(0, 100) + tail;
     return out;
 }
@@ -206,10 +216,9 @@ std::map<Key, std::vector<Placed>> place_all(const Arguments& arguments, History
             ++refused[why];
             continue;
         }
-        const std::string branch =
-            arguments.get("branch", places.repository() && point.branch.empty()
-                                        ? places.repository()->branch()
-                                        : point.branch);
+        const std::string branch = arguments.get(
+            "branch", places.repository() && point.branch.empty() ? places.repository()->branch()
+                                                                  : point.branch);
         const Key key{arguments.get("host", point.host.empty() ? host_name() : point.host), branch,
                       point.metric, point.benchmark};
         out[key].push_back({std::move(point), commit});

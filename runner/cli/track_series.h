@@ -40,7 +40,8 @@ public:
     // Judges each series from what is stored; what one call found first stays new for that call.
     const std::vector<TrackSummary>& judge_all();
     void confirm(std::size_t series, TrackChange& change);  // stores what a direct A/B said
-    void add_step(std::size_t series, const TrackChange& change);  // confirmed, found by no detector
+    void add_step(std::size_t series,
+                  const TrackChange& change);  // confirmed, found by no detector
 
     int measured() const { return measured_; }
     int known() const { return known_; }

@@ -172,8 +172,8 @@ int verb_import(const Arguments& arguments) {
     if (arguments.has("adapter")) return import_history(arguments);
     for (const char* name : {"repo", "commit", "date", "host", "branch", "project", "metric"}) {
         if (arguments.has(name)) {
-            throw Error(fmt::format("--{} belongs to --adapter NAME, a history of another program",
-                                    name));
+            throw Error(
+                fmt::format("--{} belongs to --adapter NAME, a history of another program", name));
         }
     }
     const std::vector<std::string> files = files_to_import(arguments);

@@ -1,6 +1,6 @@
-// Arrow IPC: a schema and batches of rows as flatbuffers, each followed by its columns' buffers. The
-// numbers of fields and types are those of Schema.fbs, Message.fbs and File.fbs of the Arrow format,
-// version V5.
+// Arrow IPC: a schema and batches of rows as flatbuffers, each followed by its columns' buffers.
+// The numbers of fields and types are those of Schema.fbs, Message.fbs and File.fbs of the Arrow
+// format, version V5.
 #include <flatbuffers/flatbuffers.h>
 
 #include <algorithm>
@@ -116,8 +116,8 @@ struct Body {
     std::string bytes;
 
     void add_buffer(const std::string& data) {
-        buffers.push_back({static_cast<std::int64_t>(bytes.size()),
-                           static_cast<std::int64_t>(data.size())});
+        buffers.push_back(
+            {static_cast<std::int64_t>(bytes.size()), static_cast<std::int64_t>(data.size())});
         bytes += data;
         align(bytes);
     }

@@ -184,9 +184,9 @@ Chunk chunk_of(const TextCells& cells, std::size_t begin, std::size_t end) {
 std::string schema_element(const TableColumn& column) {
     Thrift element;
     const bool text = std::holds_alternative<TextCells>(column.cells);
-    const PhysicalType type = text                                                 ? kByteArray
+    const PhysicalType type = text                                                ? kByteArray
                               : std::holds_alternative<NumberCells>(column.cells) ? kDouble
-                                                                                   : kInt64;
+                                                                                  : kInt64;
     element.number(1, type).number(3, kOptional).text(4, column.name);
     if (text) element.number(6, kConvertedUtf8);
     return element.finished();

@@ -2,6 +2,7 @@
 // triage.
 #include "runner/storage/track_store.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
@@ -22,14 +23,16 @@ constexpr const char* kKnowHost =
 constexpr const char* kOpen =
     "insert into steady.series (name, watch, metric, model, claim, host_id, forge, repository, "
     "branch, reference_sha, unit, source) "
-    "select $1, $2, $3, $4, $5, host_id, $7, $8, $9, $10, $11, $12 from steady.host where name = $6 "
+    "select $1, $2, $3, $4, $5, host_id, $7, $8, $9, $10, $11, $12 from steady.host where name = "
+    "$6 "
     "on conflict (watch, host_id) do update set metric = excluded.metric, model = excluded.model, "
     "claim = excluded.claim, forge = excluded.forge, unit = excluded.unit, reference_sha = "
     "case excluded.reference_sha when '' then series.reference_sha else excluded.reference_sha end "
     "returning series_id, reference_sha";
 constexpr const char* kSeries =
     "select s.series_id, s.name, s.watch, s.metric, s.model, s.claim, h.name, s.forge, s.noise, "
-    "s.repository, s.branch, s.reference_sha, s.unit, s.source from steady.series s join steady.host h using "
+    "s.repository, s.branch, s.reference_sha, s.unit, s.source from steady.series s join "
+    "steady.host h using "
     "(host_id) ";
 constexpr const char* kAddPoint =
     "insert into steady.series_point (series_id, commit_sha, subject, committed_at, position, "
@@ -133,17 +136,30 @@ std::optional<std::size_t> place_of(const std::vector<StoredPoint>& points,
     return std::nullopt;
 }
 
+bool is_exactly(const TrackChange& one, const TrackChange& other) {
+    return one.commit == other.commit && one.shift * other.shift > 0;
+}
+
+// The same commit, else the nearest one that no other change of this judgement is.
 const Change* same_change(const std::vector<Change>& known, const std::vector<StoredPoint>& points,
-                          const TrackChange& found) {
+                          const TrackChange& found, const std::vector<TrackChange>& all) {
+    const Change* best = nullptr;
+    long long nearest = kSameWithin + 1;
     for (const Change& one : known) {
+        if (is_exactly(one.change, found)) return &one;
         if (one.change.shift * found.shift <= 0) continue;
+        const bool taken = std::any_of(all.begin(), all.end(), [&](const TrackChange& other) {
+            return is_exactly(one.change, other);
+        });
         const auto place = place_of(points, one.change.commit);
-        if (place && std::llabs(static_cast<long long>(*place) -
-                                static_cast<long long>(found.index)) <= kSameWithin) {
-            return &one;
-        }
+        if (taken || !place) continue;
+        const long long far =
+            std::llabs(static_cast<long long>(*place) - static_cast<long long>(found.index));
+        if (far >= nearest) continue;
+        nearest = far;
+        best = &one;
     }
-    return nullptr;
+    return best;
 }
 
 }  // namespace
@@ -151,10 +167,10 @@ const Change* same_change(const std::vector<Change>& known, const std::vector<St
 Series open_series(Transaction& transaction, const Series& wanted) {
     Series out = wanted;
     transaction.exec_params(kKnowHost, wanted.host);  // when nothing ran there yet
-    const auto row = transaction.exec_params1(
-        kOpen, wanted.name, wanted.watch, wanted.metric, wanted.model, wanted.claim, wanted.host,
-        wanted.forge, wanted.repository, wanted.branch, wanted.reference, wanted.unit,
-        wanted.source);
+    const auto row =
+        transaction.exec_params1(kOpen, wanted.name, wanted.watch, wanted.metric, wanted.model,
+                                 wanted.claim, wanted.host, wanted.forge, wanted.repository,
+                                 wanted.branch, wanted.reference, wanted.unit, wanted.source);
     out.id = row[0].as<std::int64_t>();
     out.reference = text(row[1]);
     return out;
@@ -231,7 +247,7 @@ std::vector<TrackChange> keep_judgement(Transaction& transaction, std::int64_t s
     transaction.exec_params(kAllGone, series);
     std::vector<TrackChange> fresh;
     for (const TrackChange& found : judged.changes) {
-        if (const Change* old = same_change(known, points, found)) {
+        if (const Change* old = same_change(known, points, found, judged.changes)) {
             transaction.exec_params(kStill, old->id, found.commit, found.before, found.shift,
                                     found.p, found.cause, found.interval.low, found.interval.high,
                                     found.cross_checked);
@@ -253,8 +269,8 @@ void keep_confirmation(Transaction& transaction, std::int64_t series, const Trac
 }
 
 void add_confirmed_step(Transaction& transaction, std::int64_t series, const TrackChange& change) {
-    transaction.exec_params(kAddChange, series, change.commit, change.before, change.shift, change.p,
-                            change.cause, change.interval.low, change.interval.high,
+    transaction.exec_params(kAddChange, series, change.commit, change.before, change.shift,
+                            change.p, change.cause, change.interval.low, change.interval.high,
                             change.cross_checked);
     keep_confirmation(transaction, series, change);
 }

@@ -66,10 +66,10 @@ std::string cause_of(const Points& points, std::size_t begin, std::size_t at, st
     return points[at].method.empty() ? "method" : "hardware";
 }
 
-constexpr std::size_t kSamePlace = 3;  // points; where both detectors see the same change
-constexpr double kSmallestStep = 0.005;      // log units, as the detector's smallest change
-constexpr double kStepNoises = 3;            // a step is at least so many times the noise of a point,
-constexpr std::size_t kKnownNoise = 12;      // where as many points tell that noise
+constexpr std::size_t kSamePlace = 3;    // points; where both detectors see the same change
+constexpr double kSmallestStep = 0.005;  // log units, as the detector's smallest change
+constexpr double kStepNoises = 3;        // a step is at least so many times the noise of a point,
+constexpr std::size_t kKnownNoise = 12;  // where as many points tell that noise
 
 bool near(std::size_t a, std::size_t b) { return std::max(a, b) - std::min(a, b) <= kSamePlace; }
 
@@ -101,8 +101,10 @@ double rank_sum_p(Values left, Values right) {
 
 // The very files of the reference have the ratio 1 without an interval.
 bool intervals_meet(const TrackPoint& a, const TrackPoint& b) {
-    const double a_low = a.interval.low.value_or(a.ratio), a_high = a.interval.high.value_or(a.ratio),
-                 b_low = b.interval.low.value_or(b.ratio), b_high = b.interval.high.value_or(b.ratio);
+    const double a_low = a.interval.low.value_or(a.ratio),
+                 a_high = a.interval.high.value_or(a.ratio),
+                 b_low = b.interval.low.value_or(b.ratio),
+                 b_high = b.interval.high.value_or(b.ratio);
     return a_low <= b_high && b_low <= a_high;
 }
 

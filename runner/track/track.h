@@ -63,8 +63,8 @@ struct ConfirmedStep {
     std::string before, commit;
 };
 
-// Change points by the rule of change_points.h on ln(ratio), and confirmed steps; the detector finds
-// none among fewer than eight points.
+// Change points by the rule of change_points.h on ln(ratio), and confirmed steps; the detector
+// finds none among fewer than eight points.
 TrackJudgement judge_track(const std::vector<TrackPoint>& points,
                            const std::vector<ConfirmedStep>& confirmed = {});
 

@@ -45,10 +45,10 @@ std::string shown_history(const History& history) {
         const auto bound = [](const std::optional<double>& value) {
             return value ? fmt::format("{}", *value) : std::string("-");
         };
-        out += fmt::format("{} {} {} {} {} [{} {}] {} {} {} {} {} {}\n", one.benchmark, one.metric,
-                           one.unit, name(one.direction), one.value, bound(one.low),
-                           bound(one.high), one.commit, one.date, one.host, one.branch, one.machine,
-                           one.method);
+        out +=
+            fmt::format("{} {} {} {} {} [{} {}] {} {} {} {} {} {}\n", one.benchmark, one.metric,
+                        one.unit, name(one.direction), one.value, bound(one.low), bound(one.high),
+                        one.commit, one.date, one.host, one.branch, one.machine, one.method);
     }
     for (const std::string& one : history.left_out) out += "left out: " + one + "\n";
     return out;
@@ -58,7 +58,8 @@ class AdaptersHistory : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(AdaptersHistory, PointsOfRealFiles) {
     const std::string name = GetParam(), golden = kHistoryFolder + name + ".points";
-    const std::string found = shown_history(read_history(name, history_files_of(kHistoryFolder + name), ""));
+    const std::string found =
+        shown_history(read_history(name, history_files_of(kHistoryFolder + name), ""));
     if (std::getenv("STEADY_WRITE_GOLDEN") != nullptr) std::ofstream(golden) << found;
     EXPECT_EQ(found, history_text(golden));
 }
@@ -105,9 +106,11 @@ std::string history_failure(const std::string& adapter, const std::vector<Adapte
 TEST(AdaptersHistoryText, WhatIsNoHistoryIsRefused) {
     EXPECT_THAT(history_failure("process", {}), HasSubstr("allowed asv, bencher"));
     EXPECT_THAT(history_failure("asv", {{"a.json", "{}"}}), HasSubstr("no benchmarks.json"));
-    EXPECT_THAT(history_failure("bencher", {{"a.json", "[]"}}), HasSubstr("bencher output at a.json"));
-    EXPECT_THAT(history_failure("bencher", {{"a.json", R"({"project": {"slug": "p"}, "results": []})"}}),
-                HasSubstr("nothing to import"));
+    EXPECT_THAT(history_failure("bencher", {{"a.json", "[]"}}),
+                HasSubstr("bencher output at a.json"));
+    EXPECT_THAT(
+        history_failure("bencher", {{"a.json", R"({"project": {"slug": "p"}, "results": []})"}}),
+        HasSubstr("nothing to import"));
     EXPECT_THAT(history_failure("hyperfine", {{"1f3a9c2.json", "{}"}}), HasSubstr("1f3a9c2.json"));
 }
 

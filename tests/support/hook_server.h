@@ -63,7 +63,8 @@ private:
         std::string request;
         char buffer[4096];
         for (;;) {
-            const std::size_t head = request.find("\r\n\r\n"), at = request.find("Content-Length: ");
+            const std::size_t head = request.find("\r\n\r\n"),
+                              at = request.find("Content-Length: ");
             if (head != std::string::npos && at < head) {
                 const std::size_t length = std::stoul(request.substr(at + 16));
                 if (request.size() >= head + 4 + length) return request.substr(head + 4, length);
