@@ -455,6 +455,8 @@ const std::array kVerbs{
          "print the settings in force; all keys are listed, those that are not set without a value",
          {{"origin", "", "say where each value comes from: environment, or file and line"}},
          verb_config_show},
+    Verb{"schema", "[VERB]", 0, 2, "print the JSON Schema of what a verb prints with --json", {},
+         verb_schema},
     Verb{"completion",
          "bash|zsh|fish",
          0,

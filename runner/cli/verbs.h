@@ -118,6 +118,7 @@ int verb_config_show(const Arguments& arguments);
 // verbs_texts.cpp: about this program
 int verb_version(const Arguments& arguments);
 int verb_completion(const Arguments& arguments);
+int verb_schema(const Arguments& arguments);
 int verb_manual(const Arguments& arguments);
 
 }  // namespace steady
