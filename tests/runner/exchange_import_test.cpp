@@ -51,6 +51,7 @@ TEST_F(ExchangeImport, BencherBecomesSeriesAndTheSecondTimeNothing) {
     const CliResult again = import({"--adapter", "bencher", kHistories + "bencher/perf.json"});
     EXPECT_EQ(again.json().at("added"), 0) << again.out;
     EXPECT_EQ(again.json().at("known"), first.json().at("added"));
+    EXPECT_EQ(again.json().at("series")[0].at("points"), series[0].at("points"));
     EXPECT_TRUE(cli.run({"alerts", "list", "--json"}).json().at("alerts").empty());
     const CliResult table = cli.run({"export", series[0].at("series").get<std::string>(),
                                      "--format", "csv", "--table", "series"});
