@@ -29,11 +29,6 @@ constexpr const char* kOpen =
     "claim = excluded.claim, forge = excluded.forge, unit = excluded.unit, reference_sha = "
     "case excluded.reference_sha when '' then series.reference_sha else excluded.reference_sha end "
     "returning series_id, reference_sha";
-constexpr const char* kSeries =
-    "select s.series_id, s.name, s.watch, s.metric, s.model, s.claim, h.name, s.forge, s.noise, "
-    "s.repository, s.branch, s.reference_sha, s.unit, s.source from steady.series s join "
-    "steady.host h using "
-    "(host_id) ";
 constexpr const char* kAddPoint =
     "insert into steady.series_point (series_id, commit_sha, subject, committed_at, position, "
     "exp_id, ratio, low, high, pairs, champion_ns, reference_ns, machine, failed, method) values "
@@ -41,7 +36,7 @@ constexpr const char* kAddPoint =
     "$2, $3, $4::timestamptz, $5, (select exp_id from steady.experiment where name = $6), $7, $8, "
     "$9, $10, $11, $12, $13, $14, $15)";
 constexpr const char* kKnownPoint =
-    "select from steady.series_point where series_id = $1 and commit_sha = $2 "
+    "select from steady.series_point where series_id = $1 and commit_sha collate \"C\" = $2 "
     "and champion_ns = $3 and committed_at = $4::timestamptz";
 constexpr const char* kPoints =
     "select * from (select p.point_id, p.commit_sha, p.subject, " STEADY_ISO("p.committed_at")
@@ -53,13 +48,13 @@ constexpr const char* kPoints =
 constexpr const char* kMeasured =
     "select distinct commit_sha from steady.series_point where series_id = $1 and failed = ''";
 constexpr const char* kFailure =
-    "select p.failed from steady.series_point p where p.series_id = $1 and p.commit_sha = $2 "
-    "order by (p.failed = '') desc, p.point_id desc limit 1";
+    "select p.failed from steady.series_point p where p.series_id = $1 "
+    "and p.commit_sha collate \"C\" = $2 order by (p.failed = '') desc, p.point_id desc limit 1";
 constexpr const char* kChanges =
     "select c.change_id, c.commit_sha, c.before_sha, c.shift, c.p, c.cause, "
     STEADY_ISO("c.found_at") ", c.gone, c.state, c.owner, c.note, " STEADY_ISO("c.triaged_at")
     ", (select subject from steady.series_point p where p.series_id = c.series_id "
-    "and p.commit_sha = c.commit_sha limit 1), c.low, c.high, c.cross_checked, c.confirmation, "
+    "and p.commit_sha collate \"C\" = c.commit_sha limit 1), c.low, c.high, c.cross_checked, c.confirmation, "
     "c.confirmed_by from steady.series_change c where c.series_id = $1 order by c.change_id desc limit 500";
 constexpr const char* kLevel = "update steady.series_point set level = $2 where point_id = $1";
 constexpr const char* kNoise = "update steady.series set noise = $2 where series_id = $1";
@@ -81,26 +76,46 @@ constexpr const char* kAddChange =
     "insert into steady.series_change (series_id, commit_sha, before_sha, shift, p, cause, low, "
     "high, "
     "cross_checked) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+// The columns that series_of reads.
+#define STEADY_SERIES                                                                      \
+    "s.series_id, s.name, s.watch, s.metric, s.model, s.claim, h.name, s.forge, s.noise, " \
+    "s.repository, s.branch, s.reference_sha, s.unit, s.source"
+
+constexpr const char* kSeries =
+    "select " STEADY_SERIES " from steady.series s join steady.host h using (host_id) ";
 constexpr const char* kList =
-    "select s.name, count(*) filter (where p.failed = ''), count(*) filter (where p.failed <> ''), "
-    "(select count(*) from steady.series_change c where c.series_id = s.series_id and not c.gone "
-    "and c.state in ('new', 'acknowledged') and c.cause <> 'noise'), (select c.shift from "
-    "steady.series_change c "
-    "where c.series_id = s.series_id and not c.gone order by c.change_id desc limit 1) "
-    "from steady.series s left join steady.series_point p using (series_id) "
-    "group by s.series_id, s.name order by 4 desc, s.name limit 200";
+    "select " STEADY_SERIES ", s.n_points, s.n_failed, c.open, c.last, l.ratios, l.commit_sha, "
+    "l.subject, l.at, l.level from (select * from steady.series order by name) s "
+    "join steady.host h using (host_id) "
+    "left join lateral (select count(*) filter (where state in ('new', 'acknowledged') "
+    "and cause <> 'noise') as open, (array_agg(shift order by change_id desc))[1] as last "
+    "from steady.series_change where series_id = s.series_id and not gone) c on true "
+    "left join lateral (select string_agg(ratio::text, ' ' order by position, point_id) as ratios, "
+    "(array_agg(commit_sha order by position desc, point_id desc))[1] as commit_sha, "
+    "(array_agg(subject order by position desc, point_id desc))[1] as subject, "
+    STEADY_ISO("(array_agg(measured_at order by position desc, point_id desc))[1]") " as at, "
+    "(array_agg(level order by position desc, point_id desc))[1] as level "
+    "from (select * from steady.series_point p where p.series_id = s.series_id and p.failed = '' "
+    "order by position desc, point_id desc limit 60) latest) l on true "
+    "order by c.open desc, s.name limit 200";
+// A prefix is a range of texts: hex digits stand before 'g'.
 constexpr const char* kRevisions =
-    "select s.name, a.commit_sha, a.subject, a.ratio, a.low, a.high, b.commit_sha, b.subject, "
-    "b.ratio, b.low, b.high, a.machine, b.machine, a.method, b.method from steady.series s "
-    "join lateral (select * from steady.series_point p where p.series_id = s.series_id "
-    "and p.commit_sha like $1 || '%' and p.failed = '' order by point_id desc limit 1) a on true "
-    "join lateral (select * from steady.series_point p where p.series_id = s.series_id "
-    "and p.commit_sha like $2 || '%' and p.failed = '' order by point_id desc limit 1) b on true "
-    "order by abs(ln(b.ratio / a.ratio)) desc limit 1000";
+    "with a as (select distinct on (series_id) * from steady.series_point "
+    "where commit_sha collate \"C\" >= $1 and commit_sha collate \"C\" < $1 || 'g' "
+    "and failed = '' order by series_id, point_id desc), "
+    "b as (select distinct on (series_id) * from steady.series_point "
+    "where commit_sha collate \"C\" >= $2 and commit_sha collate \"C\" < $2 || 'g' "
+    "and failed = '' order by series_id, point_id desc) "
+    "select " STEADY_SERIES
+    ", a.commit_sha, a.subject, a.ratio, a.low, a.high, b.commit_sha, "
+    "b.subject, b.ratio, b.low, b.high, a.machine, b.machine, a.method, b.method "
+    "from a join b using (series_id) join steady.series s using (series_id) "
+    "join steady.host h using (host_id) order by abs(ln(b.ratio / a.ratio)) desc limit 1000";
 constexpr const char* kTriage =
     "select steady.triage(change_id, $3, $4, $5) from steady.series_change "
     "join steady.series using (series_id) where name = $1 and change_id = $2";
 
+#undef STEADY_SERIES
 #undef STEADY_ISO
 
 std::optional<double> number(const pqxx::field& field) {
@@ -124,6 +139,19 @@ Series series_of(const pqxx::row& row) {
     out.reference = text(row[11]);
     out.unit = text(row[12]);
     out.source = text(row[13]);
+    return out;
+}
+
+constexpr int kOwnColumns = 14;  // that series_of reads
+
+// Numbers as PostgreSQL writes them, with spaces between.
+std::vector<double> numbers_in(const std::string& words) {
+    std::vector<double> out;
+    const char* at = words.c_str();
+    for (char* end = nullptr; *at != '\0'; at = end) {
+        out.push_back(std::strtod(at, &end));
+        if (end == at) break;
+    }
     return out;
 }
 
@@ -305,20 +333,17 @@ std::vector<SeriesRow> list_series(Transaction& transaction) {
     std::vector<SeriesRow> out;
     for (const auto& row : transaction.exec(kList)) {
         SeriesRow one;
-        one.series = *find_series(transaction, text(row[0]));
-        one.points = row[1].as<int>();
-        one.failed = row[2].as<int>();
-        one.open_changes = row[3].as<int>();
-        one.last_shift = number(row[4]).value_or(0);
-        for (const StoredPoint& stored : points(transaction, one.series.id, 60)) {
-            if (!stored.failed.empty()) continue;
-            one.recent.push_back(stored.point.ratio);
-            one.ratio = stored.point.ratio;
-            one.level = stored.level;
-            one.latest_commit = stored.point.commit;
-            one.latest_subject = stored.point.subject;
-            one.latest_at = stored.measured_at;
-        }
+        one.series = series_of(row);
+        one.points = row[kOwnColumns].as<int>();
+        one.failed = row[kOwnColumns + 1].as<int>();
+        one.open_changes = row[kOwnColumns + 2].as<int>();
+        one.last_shift = number(row[kOwnColumns + 3]).value_or(0);
+        one.recent = numbers_in(text(row[kOwnColumns + 4]));
+        if (!one.recent.empty()) one.ratio = one.recent.back();
+        one.latest_commit = text(row[kOwnColumns + 5]);
+        one.latest_subject = text(row[kOwnColumns + 6]);
+        one.latest_at = text(row[kOwnColumns + 7]);
+        one.level = number(row[kOwnColumns + 8]);
         out.push_back(std::move(one));
     }
     return out;
@@ -328,16 +353,16 @@ std::vector<RevisionRow> revision_rows(Transaction& transaction, const std::stri
                                        const std::string& b) {
     std::vector<RevisionRow> out;
     for (const auto& row : transaction.exec_params(kRevisions, a, b)) {
-        RevisionRow one{.series = *find_series(transaction, text(row[0])), .a = {}, .b = {}};
+        RevisionRow one{.series = series_of(row), .a = {}, .b = {}};
         for (const int side : {0, 1}) {
             TrackPoint& point = side == 0 ? one.a : one.b;
-            const int at = 1 + 5 * side;
+            const int at = kOwnColumns + 5 * side;
             point.commit = text(row[at]);
             point.subject = text(row[at + 1]);
             point.ratio = row[at + 2].as<double>();
             point.interval = {number(row[at + 3]), number(row[at + 4])};
-            point.machine = text(row[11 + side]);
-            point.method = text(row[13 + side]);
+            point.machine = text(row[kOwnColumns + 10 + side]);
+            point.method = text(row[kOwnColumns + 12 + side]);
         }
         out.push_back(std::move(one));
     }
