@@ -72,7 +72,12 @@ async function calls(client, address) {
   const question = JSON.parse(text.replaceAll(/(^|\s)\/\/[^\n]*/g, ''));
   await ask('post_api_validate', {}, question);
   const { id } = await ask('post_api_experiments', {}, question);
+  await ask('post_api_experiments_id_priority', { id, priority: 7 });
   await ask('post_api_experiments_id_cancel', { id });
+  await ask('post_api_experiments_id_requeue', { id });
+  await ask('post_api_experiments_id_cancel', { id });
+  const done = rows.find((row) => row.verdict);
+  await ask('post_api_experiments_id_rerun', { id: done.id });
   const change = one.changes[0];
   if (change) {
     await ask('post_api_series_name_changes_change', { name: one.series.name, change: change.id }, {
