@@ -63,6 +63,9 @@ Response get_worker(const Request&, Context&);
 Response post_validate(const Request&, Context&);
 Response post_submit(const Request&, Context&);
 Response post_cancel(const Request&, Context&);
+Response post_requeue(const Request&, Context&);
+Response post_priority(const Request&, Context&);
+Response post_rerun(const Request&, Context&);
 Response post_triage(const Request&, Context&);
 Response post_alert(const Request&, Context&);
 

@@ -36,7 +36,8 @@ json series_json(const track::Series& series) {
             {"repository", series.repository},
             {"branch", series.branch},
             {"reference", series.reference},
-            {"unit", series.unit}};
+            {"unit", series.unit},
+            {"source", series.source}};
 }
 
 json point_json(const track::StoredPoint& stored) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "dashboard/server/assets.h"
 #include "dashboard/server/handlers.h"
@@ -107,6 +108,31 @@ bool may_send_commands(Context& context) {
     return std::find(scopes.begin(), scopes.end(), "commands") != scopes.end();
 }
 
+// Why nothing may be queued now; nothing: it may.
+std::optional<Response> no_room(Context& context) {
+    App& app = context.app;
+    if (!app.may_submit(context.token_sha)) {
+        Response response = error_response(429, "more than 30 submissions in a minute");
+        response.headers.emplace_back("Retry-After", "60");
+        return response;
+    }
+    if (context.source->queue_depth() < app.options.queue_depth_max) return std::nullopt;
+    Response response = error_response(429, "the queue is full");
+    response.headers.emplace_back("Retry-After", "300");
+    return response;
+}
+
+Response submitted_response(const Submitted& submitted, Context& context) {
+    if (submitted.created) ++context.app.traffic.submitted;
+    Response response = json_response({{"id", submitted.id},
+                                       {"state", submitted.state},
+                                       {"created", submitted.created},
+                                       {"url", "/x/" + submitted.id}},
+                                      submitted.created ? 201 : 200);
+    response.headers.emplace_back("Location", "/x/" + submitted.id);
+    return response;
+}
+
 }  // namespace
 
 Response post_validate(const Request& request, Context&) {
@@ -132,34 +158,56 @@ Response post_submit(const Request& request, Context& context) {
                               "this token lacks the scope commands: the program must be one "
                               "that a worker registered");
     }
-    App& app = context.app;
-    if (!app.may_submit(context.token_sha)) {
-        Response response = error_response(429, "more than 30 submissions in a minute");
-        response.headers.emplace_back("Retry-After", "60");
-        return response;
-    }
-    if (context.source->queue_depth() >= app.options.queue_depth_max) {
-        Response response = error_response(429, "the queue is full");
-        response.headers.emplace_back("Retry-After", "300");
-        return response;
-    }
-    if (!app.may_store(context.token_sha, stored_bytes(*result.spec))) {
+    if (auto full = no_room(context)) return *full;
+    if (!context.app.may_store(context.token_sha, stored_bytes(*result.spec))) {
         Response response =
             error_response(429, "this token has submitted too much for one day; allowed: " +
-                                    std::to_string(app.options.submit_bytes_per_day >> 20U) +
+                                    std::to_string(context.app.options.submit_bytes_per_day >> 20U) +
                                     " MB of the database");
         response.headers.emplace_back("Retry-After", "86400");
         return response;
     }
-    const Submitted submitted = context.source->submit(*result.spec, priority, commands);
-    if (submitted.created) ++app.traffic.submitted;
-    Response response = json_response({{"id", submitted.id},
-                                       {"state", submitted.state},
-                                       {"created", submitted.created},
-                                       {"url", "/x/" + submitted.id}},
-                                      submitted.created ? 201 : 200);
-    response.headers.emplace_back("Location", "/x/" + submitted.id);
-    return response;
+    return submitted_response(context.source->submit(*result.spec, priority, commands), context);
+}
+
+Response post_requeue(const Request& request, Context& context) {
+    const std::string& id = request.params.at("id");
+    const auto record = context.source->outline(id);
+    if (!record) return no_such_experiment(request);
+    if (record->state != "failed" && record->state != "cancelled") {
+        return error_response(
+            409, id + " is " + record->state + ": only a failed or cancelled job is queued again");
+    }
+    if (auto full = no_room(context)) return *full;
+    return json_response({{"id", id}, {"state", context.source->requeue(id)}});
+}
+
+Response post_priority(const Request& request, Context& context) {
+    const std::string& id = request.params.at("id");
+    if (query(request, "priority").empty()) {
+        throw Error("query parameter priority: allowed: a whole number from -100 to 100");
+    }
+    const int priority = priority_in(request);
+    const auto record = context.source->outline(id);
+    if (!record) return no_such_experiment(request);
+    if (record->state != "queued") {
+        return error_response(
+            409, id + " is " + record->state + ": only a waiting job comes earlier or later");
+    }
+    context.source->set_priority(id, priority);
+    return json_response({{"id", id}, {"state", "queued"}, {"priority", priority}});
+}
+
+Response post_rerun(const Request& request, Context& context) {
+    const std::string& id = request.params.at("id");
+    const auto record = context.source->outline(id);
+    if (!record) return no_such_experiment(request);
+    const bool commands = query(request, "commands") == "1";
+    if (commands && !may_send_commands(context)) {
+        return error_response(403, "this token lacks the scope commands");
+    }
+    if (auto full = no_room(context)) return *full;
+    return submitted_response(context.source->rerun(id, commands), context);
 }
 
 Response post_cancel(const Request& request, Context& context) {

@@ -2,13 +2,17 @@
 #include "dashboard/server/markdown.h"
 
 #include <cmark.h>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "dashboard/server/http.h"
+#include "runner/figures/numbers.h"
 
 namespace steady::web {
 namespace {
@@ -100,13 +104,54 @@ std::string table_html(const std::vector<std::string>& lines, std::size_t& i) {
     return html + "</tbody></table></div>\n";
 }
 
-// A YAML scalar as a person reads it; "" for null.
-std::string plain(std::string_view yaml) {
+// A number of the front matter as the page writes such a number.
+std::string worded(const std::string& key, const nlohmann::json& value) {
+    if (!value.is_number()) return "";
+    const double number = value.get<double>();
+    if (key == "effect" || key == "interval") {
+        const int decimals = std::fabs(number) < 0.001 ? 2 : 1;
+        return figures::percent(number, decimals);
+    }
+    if (value.is_number_integer()) return value.dump();
+    return fmt::format("{:.3g}", number);
+}
+
+// A YAML scalar or list as a person reads it; "" for null.
+std::string plain(const std::string& key, std::string_view yaml) {
     while (yaml.starts_with(' ')) yaml.remove_prefix(1);
-    if (yaml == "null") return {};
-    if (!yaml.starts_with('"')) return std::string(yaml);
-    const auto text = nlohmann::json::parse(yaml, nullptr, false);
-    return text.is_string() ? text.get<std::string>() : std::string(yaml);
+    const auto value = nlohmann::json::parse(yaml, nullptr, false);
+    if (value.is_discarded()) return std::string(yaml);
+    if (value.is_null()) return {};
+    if (value.is_string()) return value.get<std::string>();
+    if (value.is_array()) {
+        std::string out;
+        for (const auto& one : value) {
+            const std::string word = one.is_string() ? one.get<std::string>()
+                                     : one.is_null() ? "–"
+                                                     : worded(key, one);
+            out += (out.empty() ? "" : key == "interval" ? " to " : ", ") + word;
+        }
+        return out;
+    }
+    const std::string number = worded(key, value);
+    return number.empty() ? std::string(yaml) : number;
+}
+
+// What a key of the front matter means.
+std::string label_of(std::string key) {
+    if (key == "read_gb_per_s") return "memory read speed, GB/s";
+    if (key == "interval") return "95 % interval";
+    if (key == "cpu") return "CPU";
+    std::replace(key.begin(), key.end(), '_', ' ');
+    return key;
+}
+
+// "<code>4d90a19da1fe…</code>", the whole hash on hover; other text as it is.
+std::string value_html(const std::string& value) {
+    const bool hash =
+        value.size() >= 40 && value.find_first_not_of("0123456789abcdef") == std::string::npos;
+    if (!hash) return escape_html(value);
+    return "<code title=\"" + value + "\">" + value.substr(0, 12) + "…</code>";
 }
 
 // Folded: an entry's first table says the same in words.
@@ -119,10 +164,11 @@ std::string front_matter(const std::vector<std::string>& lines, std::size_t& i) 
     for (std::size_t k = 1; k < end; ++k) {
         const std::size_t colon = lines[k].find(':');
         if (colon == std::string::npos) continue;
-        const std::string value = plain(std::string_view(lines[k]).substr(colon + 1));
+        const std::string key = lines[k].substr(0, colon);
+        const std::string value = plain(key, std::string_view(lines[k]).substr(colon + 1));
         if (value.empty()) continue;
-        html += "<div><dt>" + escape_html(lines[k].substr(0, colon)) + "</dt><dd>" +
-                escape_html(value) + "</dd></div>\n";
+        html += "<div><dt>" + escape_html(label_of(key)) + "</dt><dd>" + value_html(value) +
+                "</dd></div>\n";
     }
     i = end + 1;
     return html + "</dl></details>\n";

@@ -3,9 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
 
 #include "dashboard/server/handlers.h"
+#include "runner/platform/embedded.h"
+
+namespace steady {
+std::span<const EmbeddedFile> api_schemas();  // runner/schema/api.v1.json, made by CMake
+}
 
 namespace steady::web {
 namespace {
@@ -96,6 +102,30 @@ std::string documented_path(const Route& route, std::string_view format) {
     return fmt::format("{}.{}", path == "/" ? "/index" : path, format);
 }
 
+// The schema of a JSON answer, by name; null where the answer has none of its own.
+nlohmann::json response_schema(const nlohmann::json& api, const std::string& method,
+                               const Route& route) {
+    const auto found = api.at("responses").find(fmt::format("{} {}", method, route.pattern));
+    if (found == api.at("responses").end()) return nullptr;
+    return {{"$ref", "#/components/schemas/" + found->get<std::string>()}};
+}
+
+// "get_x_id_pairs": what a generated client calls it.
+std::string operation_id(const std::string& method, const std::string& path) {
+    std::string out = method;
+    bool gap = true;
+    for (const char c : path) {
+        if (std::isalnum(static_cast<unsigned char>(c)) == 0) {
+            gap = true;
+            continue;
+        }
+        if (gap) out += '_';
+        gap = false;
+        out += c;
+    }
+    return out;
+}
+
 }  // namespace
 
 Match find_route(Request& request) {
@@ -125,6 +155,7 @@ Match find_route(Request& request) {
 }
 
 std::string openapi_json() {
+    const nlohmann::json api = nlohmann::json::parse(api_schemas()[0].bytes);
     nlohmann::json paths = nlohmann::json::object();
     for (const Route& route : routes()) {
         std::string method = route.method;
@@ -137,12 +168,20 @@ std::string openapi_json() {
             operation["summary"] = route.doc;
             operation["parameters"] = parameters(route);
             operation["x-scope"] = name(route.scope);
-            operation["responses"]["200"] = {
-                {"description", "OK"},
-                {"content", {{media_type(format), nlohmann::json::object()}}}};
+            operation["operationId"] = operation_id(method, path);
+            const std::string type = media_type(post ? "json" : format);
+            nlohmann::json content = nlohmann::json::object();
+            if (type == "application/json") {
+                const nlohmann::json schema = response_schema(api, route.method, route);
+                if (!schema.is_null()) content["schema"] = schema;
+            }
+            const bool made = std::string_view(route.pattern) == "/api/experiments";
+            operation["responses"]["200"] = {{"description", "OK"}, {"content", {{type, content}}}};
+            if (made) operation["responses"]["201"] = operation["responses"]["200"];
             operation["responses"]["default"] = {
                 {"description", "{\"error\": {\"status\", \"message\"}}"},
-                {"content", {{"application/json", nlohmann::json::object()}}}};
+                {"content",
+                 {{"application/json", {{"schema", {{"$ref", "#/components/schemas/error"}}}}}}}};
             if (route.scope != Scope::open && route.scope != Scope::read) {
                 operation["security"] = {{{"token", nlohmann::json::array()}}};
             }
@@ -152,13 +191,14 @@ std::string openapi_json() {
         }
     }
     const nlohmann::json document = {
-        {"openapi", "3.0.3"},
+        {"openapi", "3.1.0"},
         {"info",
          {{"title", "Steady"},
           {"version", "1"},
           {"description", "Reads are open on loopback; writes need a bearer token."}}},
         {"components",
-         {{"securitySchemes", {{"token", {{"type", "http"}, {"scheme", "bearer"}}}}}}},
+         {{"schemas", api.at("schemas")},
+          {"securitySchemes", {{"token", {{"type", "http"}, {"scheme", "bearer"}}}}}}},
         {"paths", paths}};
     return document.dump(1);
 }

@@ -69,7 +69,11 @@ struct Source {
     std::function<std::vector<std::string>(const std::string& sha256)> token_scopes;
     // commands: for workers that run any command; see SubmitOptions.
     std::function<Submitted(const Spec& spec, int priority, bool commands)> submit;
-    std::function<std::string(const std::string& id)> cancel;                  // the state after it
+    std::function<std::string(const std::string& id)> cancel;   // the state after it
+    std::function<std::string(const std::string& id)> requeue;  // likewise
+    std::function<void(const std::string& id, int priority)> set_priority;
+    // The same question again, with a seed of its own; commands as for submit.
+    std::function<Submitted(const std::string& id, bool commands)> rerun;
     std::function<std::optional<std::string>(const std::string& slug)> entry;  // Markdown
     std::function<int()> queue_depth;
     std::function<service::State()> service;                   // for health and metrics

@@ -1,5 +1,5 @@
-// One connection per worker thread, in the role steady_web: it may select, submit and cancel, and
-// the database refuses everything else.
+// One connection per worker thread, in the role steady_web: it may select, submit, cancel, requeue
+// and move jobs, and the database refuses everything else.
 #include "dashboard/server/source_store.h"
 
 #include <functional>
@@ -191,6 +191,25 @@ MakeSource store_source(const std::string& database_url) {
         };
         source->cancel = [link](const std::string& id) {
             return known([&] { return link->store.cancel(id); }).value_or("");
+        };
+        source->requeue = [link](const std::string& id) {
+            return known([&] { return link->store.requeue(id); }).value_or("");
+        };
+        source->set_priority = [link](const std::string& id, int priority) {
+            ask([&] {
+                link->store.set_priority(id, priority);
+                return true;
+            });
+        };
+        source->rerun = [link](const std::string& id, bool commands) {
+            return ask([&] {
+                const Spec spec = link->store.load_record(id, false).spec;
+                SubmitOptions options;
+                options.fresh_rerun = true;
+                options.commands = commands;
+                const steady::Submitted done = submit_experiment(link->store, spec, options);
+                return Submitted{done.id, done.state, done.created};
+            });
         };
         source->queue_depth = [link] { return read(*link, page::queue_depth); };
         source->service = [link] {

@@ -1,5 +1,6 @@
-// What a question about commands or revisions may say instead of a file: options that `ab` and
-// `bisect` share. A function's static, since the table of verbs is made from it before main.
+// Lists of options that stand in no line of verbs.cpp: what a question about commands or revisions
+// may say instead of a file, shared by `ab` and `bisect`, and what `import` takes. A function's
+// static, since the table of verbs is made from it before main.
 #include "runner/cli/verbs.h"
 
 namespace steady {
@@ -28,6 +29,27 @@ std::span<const Option> question_options() {
          "both processes alive, taking turns over stdin: runner/programs/lockstep/README.md"},
         {"any-output", "", "the outputs may differ"},
         {"exit", "CODE", "the exit code of a good run, default 0"},
+    };
+    return options;
+}
+
+std::span<const Option> import_options() {
+    static const std::vector<Option> options{
+        {"shipped", "", "all records of this checkout (experiments/records)"},
+        {"no-journal", "", "keep the record only, write no entry"},
+        {"adapter", "NAME",
+         "FILE or FOLDER is a history of this program, one value per benchmark and commit: asv, "
+         "bencher, google-benchmark, hyperfine, criterion, go, pytest-benchmark, …"},
+        {"repo", "NAME",
+         "with --adapter: the repository that the commits are of; gives date, subject and order"},
+        {"commit", "REV",
+         "with --adapter: the commit of all values, where the files do not say it"},
+        {"date", "TIME",
+         "with --adapter: the commit's time (2026-11-24T03:00:00Z), without --repo"},
+        {"host", "NAME", "with --adapter: the machine, where the files do not say it"},
+        {"branch", "B", "with --adapter: the branch"},
+        {"project", "NAME", "with --adapter: name of the series' group (default: the repository)"},
+        {"metric", "NAME", "with --adapter: this metric (default: the program's usual one)"},
     };
     return options;
 }

@@ -288,7 +288,10 @@ struct RepositoryTracking::Work {
             going = false;
             const std::vector<TrackSummary> all = tracker->judge_all();
             for (std::size_t i = 0; i < all.size(); ++i) {
-                for (const TrackChange& change : all[i].judged.changes) {
+                std::vector<TrackChange> open = all[i].judged.changes;
+                const auto steps = suspected_steps(all[i].points, all[i].judged);
+                open.insert(open.end(), steps.begin(), steps.end());
+                for (const TrackChange& change : open) {
                     const auto place = gap_of(i, change);
                     if (place && visit(*place)) going = true;
                 }
@@ -325,21 +328,44 @@ struct RepositoryTracking::Work {
         for (std::size_t i = 0; i < all.size(); ++i) {
             for (TrackChange change : all[i].judged.changes) {
                 if (change.confirmation != Confirmation::none || change.cause != "code") continue;
-                try {
-                    change.confirmation = ask_directly(specs[i], change);
-                } catch (const Error& error) {
-                    if (error.exit_code == kExitInterrupted) throw;
-                    say(fmt::format("{}: no direct A/B of {}: {}", all[i].series,
-                                    change.commit.substr(0, 12), error.what()));
-                    continue;
-                }
-                say(fmt::format("{}: direct A/B of {} against {}: {}", all[i].series,
-                                change.commit.substr(0, 12), change.before.substr(0, 12),
-                                name(change.confirmation)));
+                change.confirmation = answer_of(i, all[i].series, change);
+                if (change.confirmation == Confirmation::none) continue;
                 tracker->confirm(i, change);
             }
         }
+        confirm_steps();
         tracker->judge_all();
+    }
+
+    // What a few points only suggest becomes a change when its two sides, asked directly, differ.
+    void confirm_steps() {
+        const std::vector<TrackSummary> all = tracker->judge_all();
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            for (TrackChange& step : suspected_steps(all[i].points, all[i].judged)) {
+                if (step.cause != "code" || gap_of(i, step) || out_of_time()) continue;
+                const Confirmation answer = answer_of(i, all[i].series, step);
+                if (answer != Confirmation::confirmed) continue;
+                step.confirmation = answer;
+                tracker->add_step(i, step);
+            }
+        }
+    }
+
+    // Confirmation::none: the two sides could not be measured.
+    Confirmation answer_of(std::size_t series, const std::string& name_of_series,
+                           TrackChange& change) {
+        try {
+            const Confirmation answer = ask_directly(specs[series], change);
+            say(fmt::format("{}: direct A/B of {} against {}: {}", name_of_series,
+                            change.commit.substr(0, 12), change.before.substr(0, 12),
+                            name(answer)));
+            return answer;
+        } catch (const Error& error) {
+            if (error.exit_code == kExitInterrupted) throw;
+            say(fmt::format("{}: no direct A/B of {}: {}", name_of_series,
+                            change.commit.substr(0, 12), error.what()));
+            return Confirmation::none;
+        }
     }
 };
 

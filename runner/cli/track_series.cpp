@@ -163,7 +163,13 @@ TrackSummary Tracker::judge(Transaction& transaction, std::size_t series) {
         if (point.failed.empty()) stored.push_back(std::move(point));
     }
     for (const StoredPoint& point : stored) summary.points.push_back(point.point);
-    summary.judged = judge_track(summary.points);
+    std::vector<ConfirmedStep> confirmed;
+    for (const track::Change& known : track::changes(transaction, one.id)) {
+        const bool stands = known.change.confirmation == Confirmation::confirmed && !known.gone;
+        if (stands) confirmed.push_back({known.change.before, known.change.commit});
+    }
+    summary.judged = judge_track(summary.points, confirmed);
+    if (!one.source.empty()) without_control(summary.judged);
     summary.found = track::keep_judgement(transaction, one.id, stored, summary.judged);
     for (const track::Change& known : track::changes(transaction, one.id)) {
         for (TrackChange& change : summary.judged.changes) {
@@ -208,6 +214,13 @@ void Tracker::confirm(std::size_t series, TrackChange& change) {
     for (TrackChange& found : all_[series].found) {
         if (found.commit == change.commit) found = change;
     }
+}
+
+void Tracker::add_step(std::size_t series, const TrackChange& change) {
+    store_.connection().transact([&](Transaction& transaction) {
+        track::add_confirmed_step(transaction, series_[series].id, change);
+    });
+    all_[series].found.push_back(change);
 }
 
 nlohmann::json Tracker::json() const {

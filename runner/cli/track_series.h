@@ -37,10 +37,11 @@ public:
     void keep(std::size_t series, const track::StoredPoint& point);
     void skip_known() { ++known_; }
 
-    // Judges each series from what is stored; what one call found first stays new until told().
+    // Judges each series from what is stored; what one call found first stays new for that call.
     const std::vector<TrackSummary>& judge_all();
     void confirm(std::size_t series, TrackChange& change);  // stores what a direct A/B said
-    std::vector<TrackSummary>& told() { return all_; }
+    void add_step(std::size_t series,
+                  const TrackChange& change);  // confirmed, found by no detector
 
     int measured() const { return measured_; }
     int known() const { return known_; }

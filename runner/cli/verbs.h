@@ -41,6 +41,7 @@ int verb_ab(const Arguments& arguments);
 std::string write_question(const Arguments& arguments);
 // Options of `ab` that say what is asked; `bisect` takes them, too.
 std::span<const Option> question_options();
+std::span<const Option> import_options();
 
 // verbs_bisect.cpp: from two revisions to a commit
 int verb_bisect(const Arguments& arguments);
@@ -117,6 +118,7 @@ int verb_config_show(const Arguments& arguments);
 // verbs_texts.cpp: about this program
 int verb_version(const Arguments& arguments);
 int verb_completion(const Arguments& arguments);
+int verb_schema(const Arguments& arguments);
 int verb_manual(const Arguments& arguments);
 
 }  // namespace steady

@@ -7,15 +7,14 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/base/error.h"
+#include "runner/cli/exchange.h"
 #include "runner/cli/records.h"
 #include "runner/cli/verbs.h"
 #include "runner/cli/workspace.h"
 #include "runner/entry/entry.h"
 #include "runner/platform/files.h"
-#include "runner/record/record_csv.h"
 #include "runner/storage/archive.h"
 #include "runner/storage/migrate.h"
-#include "runner/storage/track_store.h"
 
 namespace steady {
 namespace {
@@ -88,75 +87,9 @@ void settle_import(Store& store, const std::string& id) {
 
 }  // namespace
 
-namespace {
-
-std::string series_csv(Store& store, const std::vector<std::string>& names) {
-    std::string out =
-        "series,repository,branch,metric,host,reference,commit,committed_at,measured_at,ratio,low,"
-        "high,level,pairs,value,reference_value,failed,experiment\r\n";
-    store.connection().transact([&](Transaction& transaction) {
-        for (const std::string& name : names) {
-            const auto series = track::find_series(transaction, name);
-            if (!series) {
-                throw Error(fmt::format("no series \"{}\"; steady track --list shows them", name));
-            }
-            for (const auto& one : track::points(transaction, series->id, 1000000)) {
-                const auto number = [](const std::optional<double>& value) {
-                    return value ? csv_number(*value) : "";
-                };
-                const bool good = one.failed.empty();
-                out += fmt::format(
-                    "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\r\n", series->name,
-                    csv_field(series->repository), csv_field(series->branch),
-                    csv_field(series->metric), csv_field(series->host), series->reference,
-                    one.point.commit, one.point.date, one.measured_at,
-                    good ? csv_number(one.point.ratio) : "", number(one.point.interval.low),
-                    number(one.point.interval.high), number(one.level), one.point.pairs,
-                    csv_number(one.point.champion_ns), csv_number(one.point.reference_ns),
-                    csv_field(one.failed), csv_field(one.point.experiment));
-            }
-        }
-    });
-    return out;
-}
-
-// --format csv: on stdout, or with --out in a file.
-int export_table(const Arguments& arguments) {
-    const std::string format = arguments.get("format"), what = arguments.get("table", "samples");
-    if (format == "parquet" || format == "arrow") {
-        throw Error(fmt::format(
-            "--format {}: Debian 12 has no library that writes it; use --format csv, which reads "
-            "into it: duckdb -c \"copy (from 'x.csv') to 'x.parquet'\"",
-            format));
-    }
-    if (format != "csv") {
-        throw Error(fmt::format("--format: found \"{}\", allowed archive, csv", format));
-    }
-    Store store = open_store(arguments);
-    std::string text;
-    if (what == "series") {
-        text = series_csv(store, arguments.words);
-    } else if (what == "samples" || what == "verdicts") {
-        std::vector<Record> records;
-        for (const std::string& id : arguments.words) records.push_back(store.load_record(id));
-        text = what == "samples" ? samples_csv(records) : verdicts_csv(records);
-    } else {
-        throw Error(fmt::format("--table: found \"{}\", allowed samples, verdicts, series", what));
-    }
-    if (!arguments.has("out")) {
-        fmt::print("{}", text);
-        return kExitOk;
-    }
-    const std::string file = arguments.get("out");
-    write_file_atomic(file, text);
-    return print(arguments, {{"file", file}, {"table", what}}, file);
-}
-
-}  // namespace
-
 int verb_export(const Arguments& arguments) {
     if (arguments.get("format", "archive") != "archive") return export_table(arguments);
-    if (arguments.has("table")) throw Error("--table belongs to --format csv");
+    if (arguments.has("table")) throw Error("--table belongs to --format csv, arrow or parquet");
     Destination to = destination_from(arguments);
     Store store = open_store(arguments);
     learn_shipped(store);
@@ -236,6 +169,13 @@ ImportedFile import_file(Connection& connection, Store& store, const std::string
 }  // namespace
 
 int verb_import(const Arguments& arguments) {
+    if (arguments.has("adapter")) return import_history(arguments);
+    for (const char* name : {"repo", "commit", "date", "host", "branch", "project", "metric"}) {
+        if (arguments.has(name)) {
+            throw Error(
+                fmt::format("--{} belongs to --adapter NAME, a history of another program", name));
+        }
+    }
     const std::vector<std::string> files = files_to_import(arguments);
     Connection connection({.url = database_url(arguments.get("db")),
                            .role = DatabaseRole::owner,

@@ -11,6 +11,7 @@
 #include "runner/cli/completion.h"
 #include "runner/cli/manual.h"
 #include "runner/cli/verbs.h"
+#include "runner/platform/embedded.h"
 #include "runner/platform/files.h"
 #include "runner/record/record_json.h"
 #include "runner/spec/spec_rules.h"
@@ -18,6 +19,8 @@
 #include "runner/storage/migrate.h"
 
 namespace steady {
+
+std::span<const EmbeddedFile> output_schemas();  // runner/schema, made by CMake
 
 int verb_version(const Arguments& arguments) {
     const nlohmann::json formats{kExperimentFormat, kRecordFormat, archive::kFormat};
@@ -33,6 +36,55 @@ int verb_version(const Arguments& arguments) {
                     "protocol  session {}\nschema    {}",
                     steady_version(), steady_revision(), steady_build(), kExperimentFormat,
                     kRecordFormat, archive::kFormat, protocol::kVersion, schema_version()));
+}
+
+namespace {
+
+// The definitions that a schema refers to, and those that they refer to.
+void gather_definitions(const nlohmann::json& schema, const nlohmann::json& all,
+                        nlohmann::json& into) {
+    if (schema.is_array()) {
+        for (const auto& one : schema) gather_definitions(one, all, into);
+    }
+    if (!schema.is_object()) return;
+    for (const auto& [key, value] : schema.items()) {
+        if (key != "$ref") {
+            gather_definitions(value, all, into);
+            continue;
+        }
+        const std::string name =
+            value.get<std::string>().substr(std::string("#/definitions/").size());
+        if (into.contains(name)) continue;
+        into[name] = all.at(name);
+        gather_definitions(all.at(name), all, into);
+    }
+}
+
+}  // namespace
+
+int verb_schema(const Arguments& arguments) {
+    const nlohmann::json all = nlohmann::json::parse(output_schemas()[0].bytes);
+    if (arguments.words.empty()) {
+        fmt::print("{}\n", all.dump(2));
+        return kExitOk;
+    }
+    const std::string name = fmt::format("{}", fmt::join(arguments.words, " "));
+    const nlohmann::json& known = all.at("verbs");
+    if (!known.contains(name)) {
+        std::vector<std::string> names;
+        for (const auto& one : known.items()) names.push_back(one.key());
+        throw Error(fmt::format("found \"{}\", allowed: a verb that prints JSON: {}", name,
+                                fmt::join(names, ", ")));
+    }
+    nlohmann::json one = {{"$schema", all.at("$schema")},
+                          {"$id", all.at("$id").get<std::string>() + "/" + name},
+                          {"title", "steady " + name + " --json"}};
+    one.update(known.at(name));
+    nlohmann::json definitions = nlohmann::json::object();
+    gather_definitions(known.at(name), all.at("definitions"), definitions);
+    if (!definitions.empty()) one["definitions"] = definitions;
+    fmt::print("{}\n", one.dump(2));
+    return kExitOk;
 }
 
 int verb_completion(const Arguments& arguments) {

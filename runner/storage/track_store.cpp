@@ -2,6 +2,7 @@
 // triage.
 #include "runner/storage/track_store.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
@@ -21,22 +22,22 @@ constexpr const char* kKnowHost =
     "insert into steady.host (name) values ($1) on conflict do nothing";
 constexpr const char* kOpen =
     "insert into steady.series (name, watch, metric, model, claim, host_id, forge, repository, "
-    "branch, reference_sha, unit) "
-    "select $1, $2, $3, $4, $5, host_id, $7, $8, $9, $10, $11 from steady.host where name = $6 "
+    "branch, reference_sha, unit, source) "
+    "select $1, $2, $3, $4, $5, host_id, $7, $8, $9, $10, $11, $12 from steady.host where name = "
+    "$6 "
     "on conflict (watch, host_id) do update set metric = excluded.metric, model = excluded.model, "
     "claim = excluded.claim, forge = excluded.forge, unit = excluded.unit, reference_sha = "
     "case excluded.reference_sha when '' then series.reference_sha else excluded.reference_sha end "
     "returning series_id, reference_sha";
-constexpr const char* kSeries =
-    "select s.series_id, s.name, s.watch, s.metric, s.model, s.claim, h.name, s.forge, s.noise, "
-    "s.repository, s.branch, s.reference_sha, s.unit from steady.series s join steady.host h using "
-    "(host_id) ";
 constexpr const char* kAddPoint =
     "insert into steady.series_point (series_id, commit_sha, subject, committed_at, position, "
     "exp_id, ratio, low, high, pairs, champion_ns, reference_ns, machine, failed, method) values "
     "($1, "
     "$2, $3, $4::timestamptz, $5, (select exp_id from steady.experiment where name = $6), $7, $8, "
     "$9, $10, $11, $12, $13, $14, $15)";
+constexpr const char* kKnownPoint =
+    "select from steady.series_point where series_id = $1 and commit_sha collate \"C\" = $2 "
+    "and champion_ns = $3 and committed_at = $4::timestamptz";
 constexpr const char* kPoints =
     "select * from (select p.point_id, p.commit_sha, p.subject, " STEADY_ISO("p.committed_at")
     ", p.position, p.ratio, p.low, p.high, p.pairs, p.champion_ns, p.reference_ns, p.machine, "
@@ -47,13 +48,13 @@ constexpr const char* kPoints =
 constexpr const char* kMeasured =
     "select distinct commit_sha from steady.series_point where series_id = $1 and failed = ''";
 constexpr const char* kFailure =
-    "select p.failed from steady.series_point p where p.series_id = $1 and p.commit_sha = $2 "
-    "order by (p.failed = '') desc, p.point_id desc limit 1";
+    "select p.failed from steady.series_point p where p.series_id = $1 "
+    "and p.commit_sha collate \"C\" = $2 order by (p.failed = '') desc, p.point_id desc limit 1";
 constexpr const char* kChanges =
     "select c.change_id, c.commit_sha, c.before_sha, c.shift, c.p, c.cause, "
     STEADY_ISO("c.found_at") ", c.gone, c.state, c.owner, c.note, " STEADY_ISO("c.triaged_at")
     ", (select subject from steady.series_point p where p.series_id = c.series_id "
-    "and p.commit_sha = c.commit_sha limit 1), c.low, c.high, c.cross_checked, c.confirmation, "
+    "and p.commit_sha collate \"C\" = c.commit_sha limit 1), c.low, c.high, c.cross_checked, c.confirmation, "
     "c.confirmed_by from steady.series_change c where c.series_id = $1 order by c.change_id desc limit 500";
 constexpr const char* kLevel = "update steady.series_point set level = $2 where point_id = $1";
 constexpr const char* kNoise = "update steady.series set noise = $2 where series_id = $1";
@@ -75,26 +76,46 @@ constexpr const char* kAddChange =
     "insert into steady.series_change (series_id, commit_sha, before_sha, shift, p, cause, low, "
     "high, "
     "cross_checked) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+// The columns that series_of reads.
+#define STEADY_SERIES                                                                      \
+    "s.series_id, s.name, s.watch, s.metric, s.model, s.claim, h.name, s.forge, s.noise, " \
+    "s.repository, s.branch, s.reference_sha, s.unit, s.source"
+
+constexpr const char* kSeries =
+    "select " STEADY_SERIES " from steady.series s join steady.host h using (host_id) ";
 constexpr const char* kList =
-    "select s.name, count(*) filter (where p.failed = ''), count(*) filter (where p.failed <> ''), "
-    "(select count(*) from steady.series_change c where c.series_id = s.series_id and not c.gone "
-    "and c.state in ('new', 'acknowledged') and c.cause <> 'noise'), (select c.shift from "
-    "steady.series_change c "
-    "where c.series_id = s.series_id and not c.gone order by c.change_id desc limit 1) "
-    "from steady.series s left join steady.series_point p using (series_id) "
-    "group by s.series_id, s.name order by 4 desc, s.name limit 200";
+    "select " STEADY_SERIES ", s.n_points, s.n_failed, c.open, c.last, l.ratios, l.commit_sha, "
+    "l.subject, l.at, l.level from (select * from steady.series order by name) s "
+    "join steady.host h using (host_id) "
+    "left join lateral (select count(*) filter (where state in ('new', 'acknowledged') "
+    "and cause <> 'noise') as open, (array_agg(shift order by change_id desc))[1] as last "
+    "from steady.series_change where series_id = s.series_id and not gone) c on true "
+    "left join lateral (select string_agg(ratio::text, ' ' order by position, point_id) as ratios, "
+    "(array_agg(commit_sha order by position desc, point_id desc))[1] as commit_sha, "
+    "(array_agg(subject order by position desc, point_id desc))[1] as subject, "
+    STEADY_ISO("(array_agg(measured_at order by position desc, point_id desc))[1]") " as at, "
+    "(array_agg(level order by position desc, point_id desc))[1] as level "
+    "from (select * from steady.series_point p where p.series_id = s.series_id and p.failed = '' "
+    "order by position desc, point_id desc limit 60) latest) l on true "
+    "order by c.open desc, s.name limit 200";
+// A prefix is a range of texts: hex digits stand before 'g'.
 constexpr const char* kRevisions =
-    "select s.name, a.commit_sha, a.subject, a.ratio, a.low, a.high, b.commit_sha, b.subject, "
-    "b.ratio, b.low, b.high, a.machine, b.machine, a.method, b.method from steady.series s "
-    "join lateral (select * from steady.series_point p where p.series_id = s.series_id "
-    "and p.commit_sha like $1 || '%' and p.failed = '' order by point_id desc limit 1) a on true "
-    "join lateral (select * from steady.series_point p where p.series_id = s.series_id "
-    "and p.commit_sha like $2 || '%' and p.failed = '' order by point_id desc limit 1) b on true "
-    "order by abs(ln(b.ratio / a.ratio)) desc limit 1000";
+    "with a as (select distinct on (series_id) * from steady.series_point "
+    "where commit_sha collate \"C\" >= $1 and commit_sha collate \"C\" < $1 || 'g' "
+    "and failed = '' order by series_id, point_id desc), "
+    "b as (select distinct on (series_id) * from steady.series_point "
+    "where commit_sha collate \"C\" >= $2 and commit_sha collate \"C\" < $2 || 'g' "
+    "and failed = '' order by series_id, point_id desc) "
+    "select " STEADY_SERIES
+    ", a.commit_sha, a.subject, a.ratio, a.low, a.high, b.commit_sha, "
+    "b.subject, b.ratio, b.low, b.high, a.machine, b.machine, a.method, b.method "
+    "from a join b using (series_id) join steady.series s using (series_id) "
+    "join steady.host h using (host_id) order by abs(ln(b.ratio / a.ratio)) desc limit 1000";
 constexpr const char* kTriage =
     "select steady.triage(change_id, $3, $4, $5) from steady.series_change "
     "join steady.series using (series_id) where name = $1 and change_id = $2";
 
+#undef STEADY_SERIES
 #undef STEADY_ISO
 
 std::optional<double> number(const pqxx::field& field) {
@@ -117,6 +138,20 @@ Series series_of(const pqxx::row& row) {
     out.branch = text(row[10]);
     out.reference = text(row[11]);
     out.unit = text(row[12]);
+    out.source = text(row[13]);
+    return out;
+}
+
+constexpr int kOwnColumns = 14;  // that series_of reads
+
+// Numbers as PostgreSQL writes them, with spaces between.
+std::vector<double> numbers_in(const std::string& words) {
+    std::vector<double> out;
+    const char* at = words.c_str();
+    for (char* end = nullptr; *at != '\0'; at = end) {
+        out.push_back(std::strtod(at, &end));
+        if (end == at) break;
+    }
     return out;
 }
 
@@ -129,17 +164,30 @@ std::optional<std::size_t> place_of(const std::vector<StoredPoint>& points,
     return std::nullopt;
 }
 
+bool is_exactly(const TrackChange& one, const TrackChange& other) {
+    return one.commit == other.commit && one.shift * other.shift > 0;
+}
+
+// The same commit, else the nearest one that no other change of this judgement is.
 const Change* same_change(const std::vector<Change>& known, const std::vector<StoredPoint>& points,
-                          const TrackChange& found) {
+                          const TrackChange& found, const std::vector<TrackChange>& all) {
+    const Change* best = nullptr;
+    long long nearest = kSameWithin + 1;
     for (const Change& one : known) {
+        if (is_exactly(one.change, found)) return &one;
         if (one.change.shift * found.shift <= 0) continue;
+        const bool taken = std::any_of(all.begin(), all.end(), [&](const TrackChange& other) {
+            return is_exactly(one.change, other);
+        });
         const auto place = place_of(points, one.change.commit);
-        if (place && std::llabs(static_cast<long long>(*place) -
-                                static_cast<long long>(found.index)) <= kSameWithin) {
-            return &one;
-        }
+        if (taken || !place) continue;
+        const long long far =
+            std::llabs(static_cast<long long>(*place) - static_cast<long long>(found.index));
+        if (far >= nearest) continue;
+        nearest = far;
+        best = &one;
     }
-    return nullptr;
+    return best;
 }
 
 }  // namespace
@@ -147,9 +195,10 @@ const Change* same_change(const std::vector<Change>& known, const std::vector<St
 Series open_series(Transaction& transaction, const Series& wanted) {
     Series out = wanted;
     transaction.exec_params(kKnowHost, wanted.host);  // when nothing ran there yet
-    const auto row = transaction.exec_params1(
-        kOpen, wanted.name, wanted.watch, wanted.metric, wanted.model, wanted.claim, wanted.host,
-        wanted.forge, wanted.repository, wanted.branch, wanted.reference, wanted.unit);
+    const auto row =
+        transaction.exec_params1(kOpen, wanted.name, wanted.watch, wanted.metric, wanted.model,
+                                 wanted.claim, wanted.host, wanted.forge, wanted.repository,
+                                 wanted.branch, wanted.reference, wanted.unit, wanted.source);
     out.id = row[0].as<std::int64_t>();
     out.reference = text(row[1]);
     return out;
@@ -164,6 +213,15 @@ void add_point(Transaction& transaction, std::int64_t series, const StoredPoint&
         point.experiment, good ? std::optional(point.ratio) : none,
         good ? point.interval.low : none, good ? point.interval.high : none, point.pairs,
         point.champion_ns, point.reference_ns, point.machine, stored.failed, point.method);
+}
+
+bool add_foreign_point(Transaction& transaction, std::int64_t series, const StoredPoint& stored) {
+    const TrackPoint& point = stored.point;
+    const bool known =
+        !transaction.exec_params(kKnownPoint, series, point.commit, point.champion_ns, point.date)
+             .empty();
+    if (!known) add_point(transaction, series, stored);
+    return !known;
 }
 
 std::vector<StoredPoint> points(Transaction& transaction, std::int64_t series, int limit) {
@@ -217,7 +275,7 @@ std::vector<TrackChange> keep_judgement(Transaction& transaction, std::int64_t s
     transaction.exec_params(kAllGone, series);
     std::vector<TrackChange> fresh;
     for (const TrackChange& found : judged.changes) {
-        if (const Change* old = same_change(known, points, found)) {
+        if (const Change* old = same_change(known, points, found, judged.changes)) {
             transaction.exec_params(kStill, old->id, found.commit, found.before, found.shift,
                                     found.p, found.cause, found.interval.low, found.interval.high,
                                     found.cross_checked);
@@ -236,6 +294,13 @@ void keep_confirmation(Transaction& transaction, std::int64_t series, const Trac
         kConfirmation, series, change.commit, change.before, name(change.confirmation),
         change.confirmed_by,
         change.confirmation == Confirmation::refuted ? std::string("noise") : change.cause);
+}
+
+void add_confirmed_step(Transaction& transaction, std::int64_t series, const TrackChange& change) {
+    transaction.exec_params(kAddChange, series, change.commit, change.before, change.shift,
+                            change.p, change.cause, change.interval.low, change.interval.high,
+                            change.cross_checked);
+    keep_confirmation(transaction, series, change);
 }
 
 std::vector<Change> changes(Transaction& transaction, std::int64_t series) {
@@ -268,20 +333,17 @@ std::vector<SeriesRow> list_series(Transaction& transaction) {
     std::vector<SeriesRow> out;
     for (const auto& row : transaction.exec(kList)) {
         SeriesRow one;
-        one.series = *find_series(transaction, text(row[0]));
-        one.points = row[1].as<int>();
-        one.failed = row[2].as<int>();
-        one.open_changes = row[3].as<int>();
-        one.last_shift = number(row[4]).value_or(0);
-        for (const StoredPoint& stored : points(transaction, one.series.id, 60)) {
-            if (!stored.failed.empty()) continue;
-            one.recent.push_back(stored.point.ratio);
-            one.ratio = stored.point.ratio;
-            one.level = stored.level;
-            one.latest_commit = stored.point.commit;
-            one.latest_subject = stored.point.subject;
-            one.latest_at = stored.measured_at;
-        }
+        one.series = series_of(row);
+        one.points = row[kOwnColumns].as<int>();
+        one.failed = row[kOwnColumns + 1].as<int>();
+        one.open_changes = row[kOwnColumns + 2].as<int>();
+        one.last_shift = number(row[kOwnColumns + 3]).value_or(0);
+        one.recent = numbers_in(text(row[kOwnColumns + 4]));
+        if (!one.recent.empty()) one.ratio = one.recent.back();
+        one.latest_commit = text(row[kOwnColumns + 5]);
+        one.latest_subject = text(row[kOwnColumns + 6]);
+        one.latest_at = text(row[kOwnColumns + 7]);
+        one.level = number(row[kOwnColumns + 8]);
         out.push_back(std::move(one));
     }
     return out;
@@ -291,16 +353,16 @@ std::vector<RevisionRow> revision_rows(Transaction& transaction, const std::stri
                                        const std::string& b) {
     std::vector<RevisionRow> out;
     for (const auto& row : transaction.exec_params(kRevisions, a, b)) {
-        RevisionRow one{.series = *find_series(transaction, text(row[0])), .a = {}, .b = {}};
+        RevisionRow one{.series = series_of(row), .a = {}, .b = {}};
         for (const int side : {0, 1}) {
             TrackPoint& point = side == 0 ? one.a : one.b;
-            const int at = 1 + 5 * side;
+            const int at = kOwnColumns + 5 * side;
             point.commit = text(row[at]);
             point.subject = text(row[at + 1]);
             point.ratio = row[at + 2].as<double>();
             point.interval = {number(row[at + 3]), number(row[at + 4])};
-            point.machine = text(row[11 + side]);
-            point.method = text(row[13 + side]);
+            point.machine = text(row[kOwnColumns + 10 + side]);
+            point.method = text(row[kOwnColumns + 12 + side]);
         }
         out.push_back(std::move(one));
     }

@@ -19,6 +19,7 @@ struct Series {
     // Of another program: its repository as named in the question, branch, pinned commit.
     std::string repository, branch, reference;
     std::string unit = "ns";  // of the raw values
+    std::string source;       // program that kept the history; empty: measured by Steady
 };
 
 // The series of a watch file on a host, made when missing; model, claim and forge are kept current.
@@ -33,6 +34,9 @@ struct StoredPoint {
 };
 
 void add_point(pqxx::transaction_base& transaction, std::int64_t series, const StoredPoint& point);
+// A point of another program, unless the same one is stored. True: it was new.
+bool add_foreign_point(pqxx::transaction_base& transaction, std::int64_t series,
+                       const StoredPoint& point);
 // In the order of the history. `limit` latest ones; failed ones too.
 std::vector<StoredPoint> points(pqxx::transaction_base& transaction, std::int64_t series,
                                 int limit);
@@ -58,6 +62,9 @@ std::vector<TrackChange> keep_judgement(pqxx::transaction_base& transaction, std
 // What a direct A/B of the two sides of a change said; noise becomes its cause when refuted.
 void keep_confirmation(pqxx::transaction_base& transaction, std::int64_t series,
                        const TrackChange& change);
+// A step between two neighbours that a direct A/B confirmed and the detector does not find.
+void add_confirmed_step(pqxx::transaction_base& transaction, std::int64_t series,
+                        const TrackChange& change);
 std::vector<Change> changes(pqxx::transaction_base& transaction, std::int64_t series);
 
 struct SeriesRow {

@@ -12,6 +12,7 @@
 #include "runner/figures/numbers.h"
 #include "runner/statistics/change_points.h"
 #include "runner/statistics/level_shift.h"
+#include "runner/statistics/statistics_ranks.h"
 
 namespace steady {
 namespace {
@@ -65,8 +66,47 @@ std::string cause_of(const Points& points, std::size_t begin, std::size_t at, st
     return points[at].method.empty() ? "method" : "hardware";
 }
 
-// Where both detectors see the same change.
-constexpr std::size_t kSamePlace = 3;
+constexpr std::size_t kSamePlace = 3;    // points; where both detectors see the same change
+constexpr double kSmallestStep = 0.005;  // log units, as the detector's smallest change
+constexpr double kStepNoises = 3;        // a step is at least so many times the noise of a point,
+constexpr std::size_t kKnownNoise = 12;  // where as many points tell that noise
+
+bool near(std::size_t a, std::size_t b) { return std::max(a, b) - std::min(a, b) <= kSamePlace; }
+
+// Where segments begin, with 0 and the end: what the detector found and what was confirmed.
+std::vector<std::size_t> edges_of(const Points& points, const std::vector<std::size_t>& found,
+                                  const std::vector<ConfirmedStep>& confirmed) {
+    std::vector<std::size_t> edges{0};
+    edges.insert(edges.end(), found.begin(), found.end());
+    for (const ConfirmedStep& step : confirmed) {
+        for (std::size_t i = 1; i < points.size(); ++i) {
+            if (points[i].commit != step.commit || points[i - 1].commit != step.before) continue;
+            const bool known = std::any_of(found.begin(), found.end(),
+                                           [&](std::size_t one) { return near(one, i); });
+            if (!known) edges.push_back(i);
+            break;
+        }
+    }
+    std::sort(edges.begin(), edges.end());
+    edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+    edges.push_back(points.size());
+    return edges;
+}
+
+// As the detector tests its points; 1 where every value is the same.
+double rank_sum_p(Values left, Values right) {
+    const double p = mann_whitney(left, right, true, "asymptotic").p_two;
+    return std::isfinite(p) ? p : 1;
+}
+
+// The very files of the reference have the ratio 1 without an interval.
+bool intervals_meet(const TrackPoint& a, const TrackPoint& b) {
+    const double a_low = a.interval.low.value_or(a.ratio),
+                 a_high = a.interval.high.value_or(a.ratio),
+                 b_low = b.interval.low.value_or(b.ratio),
+                 b_high = b.interval.high.value_or(b.ratio);
+    return a_low <= b_high && b_low <= a_high;
+}
 
 void cross_check(const std::vector<double>& logs, TrackJudgement& judged) {
     const std::size_t skipped = logs.size() - std::min(logs.size(), kCrossChecked);
@@ -76,7 +116,7 @@ void cross_check(const std::vector<double>& logs, TrackJudgement& judged) {
     for (TrackChange& change : judged.changes) {
         for (std::size_t i = 0; i < others.size(); ++i) {
             const std::size_t at = others[i] + skipped;
-            if (std::max(at, change.index) - std::min(at, change.index) > kSamePlace) continue;
+            if (!near(at, change.index)) continue;
             change.cross_checked = matched[i] = true;
         }
     }
@@ -156,7 +196,8 @@ Confirmation confirmation_of(const std::string& text) {
     return Confirmation::none;
 }
 
-TrackJudgement judge_track(const std::vector<TrackPoint>& points) {
+TrackJudgement judge_track(const std::vector<TrackPoint>& points,
+                           const std::vector<ConfirmedStep>& confirmed) {
     TrackJudgement judged;
     if (points.empty()) return judged;
     std::vector<double> ratios, logs;
@@ -166,30 +207,58 @@ TrackJudgement judge_track(const std::vector<TrackPoint>& points) {
     options.exact_scale = kExactScale;
     const ChangePoints found = robust_change_points(ratios, options);
     if (points.size() > 1) judged.noise = found.scale;
-    std::vector<std::size_t> edges{0};
-    edges.insert(edges.end(), found.change_points.begin(), found.change_points.end());
-    edges.push_back(points.size());
+    const std::vector<std::size_t> edges = edges_of(points, found.change_points, confirmed);
+    const Values all(logs);
     for (std::size_t j = 0; j + 1 < edges.size(); ++j) {
-        judged.level.insert(judged.level.end(), edges[j + 1] - edges[j],
-                            std::exp(found.segment_medians[j]));
+        const double level = median(all.subspan(edges[j], edges[j + 1] - edges[j]));
+        judged.level.insert(judged.level.end(), edges[j + 1] - edges[j], std::exp(level));
     }
-    for (std::size_t j = 0; j < found.change_points.size(); ++j) {
+    for (std::size_t j = 1; j + 1 < edges.size(); ++j) {
+        const Values left = all.subspan(edges[j - 1], edges[j] - edges[j - 1]),
+                     right = all.subspan(edges[j], edges[j + 1] - edges[j]);
         TrackChange change;
-        change.index = found.change_points[j];
+        change.index = edges[j];
         change.commit = points[change.index].commit;
         change.before = points[change.index - 1].commit;
-        change.shift = found.segment_medians[j + 1] - found.segment_medians[j];
-        change.p = found.pvalues[j];
-        const Values all(logs);
-        const LevelShift shift =
-            level_shift(all.subspan(edges[j], change.index - edges[j]),
-                        all.subspan(change.index, edges[j + 2] - change.index));
+        change.shift = median(right) - median(left);
+        change.p = rank_sum_p(left, right);
+        const LevelShift shift = level_shift(left, right);
         change.interval = {shift.low, shift.high};
-        change.cause = cause_of(points, edges[j], change.index, edges[j + 2], change.shift);
+        change.cause = cause_of(points, edges[j - 1], change.index, edges[j + 1], change.shift);
         judged.changes.push_back(change);
     }
     cross_check(logs, judged);
     return judged;
+}
+
+std::vector<TrackChange> suspected_steps(const std::vector<TrackPoint>& points,
+                                         const TrackJudgement& judged) {
+    std::vector<TrackChange> out;
+    for (std::size_t i = 1; i < points.size(); ++i) {
+        const double shift = std::log(points[i].ratio / points[i - 1].ratio);
+        const double least = std::max(kSmallestStep, kStepNoises * judged.noise);
+        const bool small = judged.noise > 0 && points.size() >= kKnownNoise
+                               ? std::fabs(shift) < least
+                               : std::fabs(shift) < kSmallestStep;
+        const bool known = std::any_of(
+            judged.changes.begin(), judged.changes.end(),
+            [&](const TrackChange& one) { return near(one.index, i) && one.shift * shift > 0; });
+        if (small || known || intervals_meet(points[i - 1], points[i])) continue;
+        TrackChange step;
+        step.index = i;
+        step.commit = points[i].commit;
+        step.before = points[i - 1].commit;
+        step.shift = shift;
+        step.cause = cause_of(points, i - 1, i, i + 1, shift);
+        out.push_back(step);
+    }
+    return out;
+}
+
+void without_control(TrackJudgement& judged) {
+    for (TrackChange& change : judged.changes) {
+        if (change.cause == "code") change.cause = "unknown";
+    }
 }
 
 std::string forge_url(const std::string& remote) {

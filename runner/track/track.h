@@ -42,7 +42,8 @@ struct TrackChange {
     bool cross_checked = false;  // E-Divisive finds it too
     // By the control series, the frozen reference: code, only the commit's side moved · method, the
     // question, the reference or a compiler changed there · hardware, host or kernel did, or both
-    // sides moved · noise, a direct A/B of the two sides shows nothing.
+    // sides moved · noise, a direct A/B of the two sides shows nothing · unknown, values of another
+    // program, beside which nothing ran.
     std::string cause;
     Confirmation confirmation = Confirmation::none;
     std::string confirmed_by;  // id of that A/B
@@ -56,8 +57,26 @@ struct TrackJudgement {
         only_cross_check;  // points that E-Divisive finds and this rule does not
 };
 
-// Change points by the rule of change_points.h on ln(ratio); fewer than eight points have none.
-TrackJudgement judge_track(const std::vector<TrackPoint>& points);
+// A change between two neighbouring commits that a direct A/B confirmed. It stands whatever the
+// detector finds, which needs about eight points on each side.
+struct ConfirmedStep {
+    std::string before, commit;
+};
+
+// Change points by the rule of change_points.h on ln(ratio), and confirmed steps; the detector
+// finds none among fewer than eight points.
+TrackJudgement judge_track(const std::vector<TrackPoint>& points,
+                           const std::vector<ConfirmedStep>& confirmed = {});
+
+// Neighbouring points whose intervals do not meet, where `judged` has no change: there a change may
+// lie that too few points show. Two 95 % intervals do not meet by chance in about one of 180 cases,
+// so these are places to look at, never changes.
+std::vector<TrackChange> suspected_steps(const std::vector<TrackPoint>& points,
+                                         const TrackJudgement& judged);
+
+// For points that another program measured: a change that neither the machine nor the method
+// explains may be the code's or the hour's.
+void without_control(TrackJudgement& judged);
 
 // "https://forge/owner/repo" of a git remote in any of its spellings, without user or password;
 // empty for a folder or what is no address.

@@ -50,6 +50,9 @@ MakeSource fake_source() {
             return Submitted{spec.id, "queued", true};
         };
         source->cancel = [](const std::string&) { return std::string("cancelled"); };
+        source->requeue = [](const std::string&) { return std::string("queued"); };
+        source->set_priority = [](const std::string&, int) {};
+        source->rerun = [](const std::string& id, bool) { return Submitted{id, "queued", true}; };
         source->queue_depth = [] { return 0; };
         source->audits = [] { return std::vector<page::AuditRow>{}; };
         source->workers = [](const std::string& host, int) {

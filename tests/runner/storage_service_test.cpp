@@ -29,8 +29,8 @@ const std::map<std::string, std::set<std::string>> kFunctions = {
       "put_fingerprint", "put_samples", "read_record", "reclaim", "register_host", "renew",
       "report_host", "rescue", "seal_pair", "set_journal_path", "stop"}},
     {"steady_web",
-     {"any_token", "cancel", "is_measurement", "read_record", "service_state", "submit",
-      "token_name", "token_scopes", "triage", "triage_alert", "who_did"}},
+     {"any_token", "cancel", "is_measurement", "read_record", "requeue", "service_state",
+      "set_priority", "submit", "token_name", "token_scopes", "triage", "triage_alert", "who_did"}},
     {"steady_submitter",
      {"cancel", "is_measurement", "read_record", "requeue", "set_priority", "submit"}}};
 const std::set<std::string> kClosed = {"token", "audit_log"};

@@ -87,6 +87,38 @@ TEST_F(TrackStore, AChangeIsNewOnceAndKeepsItsTriage) {
     EXPECT_FALSE(kept.gone);
 }
 
+// Two slower commits close together stay two changes, each with what was said of it.
+TEST_F(TrackStore, NeighbouringChangesKeepTheirOwnAnswers) {
+    for (int i = 0; i < 20; ++i) add(i, 5);
+    owner.transact([&](Transaction& t) {
+        const auto points = track::points(t, series.id, 100);
+        TrackJudgement judged;
+        judged.level.assign(points.size(), 5);
+        for (const std::size_t at : {std::size_t{8}, std::size_t{11}}) {
+            TrackChange one;
+            one.index = at;
+            one.commit = points[at].point.commit;
+            one.before = points[at - 1].point.commit;
+            one.shift = -0.05;
+            one.cause = "code";
+            judged.changes.push_back(one);
+        }
+        EXPECT_EQ(track::keep_judgement(t, series.id, points, judged).size(), 2U);
+        for (TrackChange one : judged.changes) {
+            one.confirmation = Confirmation::confirmed;
+            track::keep_confirmation(t, series.id, one);
+        }
+        EXPECT_TRUE(track::keep_judgement(t, series.id, points, judged).empty());
+    });
+    const auto kept = changes();
+    ASSERT_EQ(kept.size(), 2U);
+    for (const track::Change& one : kept) {
+        EXPECT_EQ(one.change.confirmation, Confirmation::confirmed) << one.change.commit;
+        EXPECT_FALSE(one.gone);
+    }
+    EXPECT_NE(kept[0].change.commit, kept[1].change.commit);
+}
+
 TEST_F(TrackStore, ThePagesRoleMayOnlyTriage) {
     Connection page({.url = database.url(), .role = DatabaseRole::web, .client = "page"});
     for (const char* statement :

@@ -115,6 +115,28 @@ TEST_F(TrackingRepository, EveryThirdCommitThenTheCulpritConfirmed) {
     EXPECT_EQ(next.err.find("reference:"), std::string::npos) << next.err;
 }
 
+// Six points: too few for any detector of changes of level.
+TEST_F(TrackingRepository, AChangeBetweenSparsePointsIsNarrowedAndConfirmed) {
+    for (int i = 0; i < 40; ++i) commit(i < 19 ? 100000 : 103000);
+    const CliResult done = track({"--backfill", "40", "--every", "8"});
+    ASSERT_EQ(done.code, 10) << done.out << done.err;
+    const nlohmann::json result = done.json(), series = result.at("series").at(0);
+    EXPECT_LE(result.at("measured").get<int>(), 6 + 3) << "every eighth, and the middles between";
+    ASSERT_EQ(series.at("changes").size(), 1U) << done.out;
+    const nlohmann::json change = series.at("changes").at(0);
+    EXPECT_EQ(change.at("commit"), commits[19]);
+    EXPECT_EQ(change.at("before"), commits[18]);
+    EXPECT_EQ(change.at("confirmation"), "confirmed");
+    EXPECT_NEAR(series.at("level").get<double>(), 100. / 103, 1e-6);
+    EXPECT_EQ(cli.run({"alerts", "list", "--json"}).json().at("alerts").size(), 1U);
+
+    const CliResult again = track({"--backfill", "40", "--every", "8"});
+    EXPECT_EQ(again.code, 0) << again.out << again.err;
+    EXPECT_EQ(again.json().at("measured"), 0);
+    EXPECT_EQ(again.json().at("series").at(0).at("all_changes").size(), 1U) << again.out;
+    EXPECT_EQ(cli.run({"alerts", "list", "--json"}).json().at("alerts").size(), 1U);
+}
+
 TEST_F(TrackingRepository, ACommandNeedsNoFileAndBrokenCommitsAreTold) {
     fs::remove_all(repository.path() + "/steady");
     commit(1000);

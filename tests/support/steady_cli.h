@@ -43,6 +43,11 @@ public:
         settings_.push_back(name + "=" + value);
     }
 
+    void unset(const std::string& name) {
+        std::erase_if(settings_,
+                      [&](const std::string& one) { return one.starts_with(name + "="); });
+    }
+
     const std::filesystem::path& root() const { return root_; }
     const std::filesystem::path& state() const { return state_; }
 

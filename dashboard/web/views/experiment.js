@@ -62,26 +62,38 @@ function unchecked(data) {
   );
 }
 
-function cancelButton(data) {
-  if (!token() || !['queued', 'running'].includes(data.state)) return null;
-  return h(
-    'button',
-    {
-      type: 'button',
-      class: 'quiet',
-      onclick: async (event) => {
-        const button = event.target;
-        button.disabled = true;
-        try {
-          button.textContent = (
-            await post(`/api/experiments/${encodeURIComponent(data.id)}/cancel`, '{}')
-          ).state;
-        } catch (error) {
-          button.textContent = error.message;
-        }
+// What the token may do with this experiment now: verb of the address → what the button says.
+function leverButtons(data) {
+  if (!token()) return null;
+  const levers = {
+    queued: { cancel: 'Cancel' },
+    running: { cancel: 'Cancel' },
+    failed: { requeue: 'Queue again' },
+    cancelled: { requeue: 'Queue again' },
+    done: { rerun: 'Ask again' },
+  }[data.state];
+  return Object.entries(levers ?? {}).map(([verb, label]) =>
+    h(
+      'button',
+      {
+        type: 'button',
+        class: 'quiet',
+        onclick: async (event) => {
+          const button = event.target;
+          button.disabled = true;
+          try {
+            const reply = await post(
+              `/api/experiments/${encodeURIComponent(data.id)}/${verb}`,
+              '{}',
+            );
+            button.textContent = reply.id === data.id ? reply.state : `${reply.state}: ${reply.id}`;
+          } catch (error) {
+            button.textContent = error.message;
+          }
+        },
       },
-    },
-    'Cancel',
+      label,
+    ),
   );
 }
 
@@ -96,7 +108,7 @@ function actions(data) {
     h('a', { class: 'button', href: `${base}/pairs` }, 'All pairs'),
     data.analysis ? copyButton('Copy as Markdown', () => getText(`${base}.md`)) : null,
     h('a', { class: 'button quiet', href: `${base}.json` }, 'JSON'),
-    cancelButton(data),
+    leverButtons(data),
   );
 }
 

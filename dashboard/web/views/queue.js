@@ -5,8 +5,8 @@ import { h } from '../dom.js';
 import { empty, experimentLink, section, table, time } from '../parts.js';
 import { runningRow } from './overview.js';
 
-function cancelButton(row) {
-  if (!token()) return '';
+// A button that posts to the job's address and then shows `said` of the reply.
+function lever(row, path, label, said) {
   return h(
     'button',
     {
@@ -16,15 +16,26 @@ function cancelButton(row) {
         const button = event.target;
         button.disabled = true;
         try {
-          const reply = await post(`/api/experiments/${encodeURIComponent(row.id)}/cancel`, '{}');
-          button.textContent = reply.state;
+          button.textContent = said(
+            await post(`/api/experiments/${encodeURIComponent(row.id)}/${path}`, '{}'),
+          );
         } catch (error) {
           button.textContent = error.message;
         }
       },
     },
-    'Cancel',
+    label,
   );
+}
+
+function levers(row) {
+  if (!token()) return '';
+  const higher = Math.min(100, row.priority + 10);
+  return [
+    lever(row, `priority?priority=${higher}`, 'Earlier', (reply) => `priority ${reply.priority}`),
+    ' ',
+    lever(row, 'cancel', 'Cancel', (reply) => reply.state),
+  ];
 }
 
 export default {
@@ -65,7 +76,7 @@ export default {
                   class: 'dim',
                   cell: (row) => [row.note, row.crashes ? ` (${row.crashes} crashes)` : ''],
                 },
-                { head: '', cell: cancelButton },
+                { head: '', cell: levers },
               ],
               waiting,
               { label: 'Waiting experiments' },

@@ -203,6 +203,7 @@ function changeCard(data, change) {
         method: 'The question, the reference or a compiler changed here, not the code. ',
         hardware: 'The machine changed at this point; this says nothing about the code. ',
         noise: 'A direct A/B of the two sides shows nothing: noise. ',
+        unknown: `${data.series.source} measured these values one after the other: the commits or the machine changed. `,
       }[change.cause],
       change.confirmation
         ? [
@@ -360,6 +361,13 @@ export default {
           ` · ${data.series.model} · on ${data.series.host} · ${measured.length} measurements · noise of one `,
           `${percent(data.series.noise, 2).replace('+', '')} · ${openChanges.length === 1 ? '1 open change' : `${openChanges.length || 'no'} open changes`}`,
         ),
+        data.series.source
+          ? h(
+              'p',
+              { class: 'note' },
+              `Imported from ${data.series.source}: values, not verdicts. Each is compared with the oldest one; nothing ran beside it.`,
+            )
+          : null,
         h(
           'p',
           { class: 'actions' },

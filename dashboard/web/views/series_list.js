@@ -84,9 +84,17 @@ export default {
                   h(
                     'div',
                     { class: 'claim' },
-                    h('a', { href: `/s/${row.name}` }, row.watch.replace(/^watch-/, '').split(':').at(-1)),
+                    h(
+                      'a',
+                      { href: `/s/${row.name}` },
+                      row.source ? row.claim : row.watch.replace(/^watch-/, '').split(':').at(-1),
+                    ),
                   ),
-                  h('div', { class: 'dim small' }, `${row.model} on ${row.host}`),
+                  h(
+                    'div',
+                    { class: 'dim small' },
+                    `${row.model} on ${row.host}${row.source ? ` · imported from ${row.source}` : ''}`,
+                  ),
                 ],
               },
               { head: 'Open changes', cell: open },
@@ -117,7 +125,9 @@ export default {
             h('code', null, './steady track --backfill 20'),
             ' builds and measures the last twenty commits of Steady, ',
             h('code', null, './steady track --repo NAME --backfill 20'),
-            ' those of another program.',
+            ' those of another program, ',
+            h('code', null, './steady import --adapter NAME FILE'),
+            ' reads the history of another benchmark program.',
           ),
     ),
 };
