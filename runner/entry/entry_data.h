@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runner/judge/machine_state.h"
+#include "runner/judge/placement.h"
 #include "runner/record/record.h"
 
 namespace steady {
@@ -31,7 +32,13 @@ std::optional<MachineState> machine_state_of(const Record& record);
 // speed.
 std::vector<double> pair_slowness(const Record& record);
 
-// What outcome_sentence() says, and whether the effect depends on machine state.
+// How the effect differs between placements of the weights, of the counted pairs; nothing where
+// records hold no placement.
+std::optional<PlacementSpread> placement_spread_of(const Record& record);
+// Seconds that moving the weights took, in all.
+double placement_seconds(const Record& record);
+
+// What outcome_sentence() says, and whether the effect depends on machine state or on placement.
 std::string outcome_sentence(const Record& record);
 
 // One metric of the shown measurement over its counted pairs.
