@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +14,7 @@
 #include "runner/cli/programs.h"
 #include "runner/cli/workspace.h"
 #include "runner/entry/entry.h"
+#include "runner/entry/entry_data.h"
 #include "runner/entry/entry_figures.h"
 #include "runner/judge/earlier_evidence.h"
 #include "runner/plan/plan.h"
@@ -36,6 +38,30 @@ Store open_store(const Arguments& arguments, DatabaseRole role) {
                   .role = role,
                   .client = "cli",
                   .actor = "cli " + user_name()});
+}
+
+nlohmann::json shown_json(const Record& record) {
+    nlohmann::json out = show_json(record);
+    if (!record.analysis) return out;
+    out["sentence"] = outcome_sentence(record);
+    out["machine_state"] = out["placements"] = nullptr;
+    if (const auto state = machine_state_of(record, pair_rows(record))) {
+        out["machine_state"] = {{"depends", state->depends},
+                                {"effect_in_faster_half", std::expm1(state->fast)},
+                                {"effect_in_slower_half", std::expm1(state->slow)},
+                                {"p", state->p}};
+    }
+    if (const auto spread = placement_spread_of(record)) {
+        nlohmann::json medians = nlohmann::json::array();
+        for (const double d : spread->medians) medians.push_back(std::expm1(d));
+        out["placements"] = {{"depends", spread->depends},
+                             {"effects", std::move(medians)},
+                             {"pairs", spread->pairs},
+                             {"spread", spread->spread},
+                             {"p", spread->p},
+                             {"seconds", placement_seconds(record)}};
+    }
+    return out;
 }
 
 Analysis judge_again(const Record& record, bool finished) {

@@ -16,6 +16,7 @@
 #include "runner/cli/exit_map.h"
 #include "runner/cli/jobs.h"
 #include "runner/cli/programs.h"
+#include "runner/cli/records.h"
 #include "runner/cli/revision_question.h"
 #include "runner/cli/verbs.h"
 #include "runner/cli/workspace.h"
@@ -342,7 +343,7 @@ int verb_ab(const Arguments& arguments) {
     const std::string path =
         arguments.has("question") ? write_asked_of(arguments) : write_question(arguments);
     const Record record = run_here(load_spec(path), arguments);
-    nlohmann::json shown = show_json(record);
+    nlohmann::json shown = shown_json(record);
     shown["file"] = path;
     print(arguments, shown, fmt::format("{}File: {}", show_text(record), path));
     return verdict_exit(arguments, record);

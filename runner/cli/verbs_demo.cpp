@@ -18,7 +18,7 @@ int verb_demo(const Arguments& arguments) {
         fmt::print(stderr, "the question: {}\n", spec.hypothesis.claim);
     }
     const Record record = run_here(spec, arguments);
-    nlohmann::json json = show_json(record);
+    nlohmann::json json = shown_json(record);
     json["page"] = "http://127.0.0.1:8642/x/" + record.id;
     print(arguments, json,
           fmt::format(

@@ -28,7 +28,7 @@ namespace steady {
 namespace {
 
 int print_record(const Arguments& arguments, const Record& record) {
-    print(arguments, show_json(record), show_text(record));
+    print(arguments, shown_json(record), show_text(record));
     return verdict_exit(arguments, record);
 }
 
@@ -163,7 +163,7 @@ int verb_run(const Arguments& arguments) {
     const Spec spec = load_spec(arguments.words[0]);
     if (!arguments.has("again")) {
         if (const auto known = decided_here(spec, arguments)) {
-            nlohmann::json json = show_json(*known);
+            nlohmann::json json = shown_json(*known);
             json["measured_now"] = false;
             print(arguments, json,
                   fmt::format(
@@ -174,7 +174,7 @@ int verb_run(const Arguments& arguments) {
         }
     }
     const Record record = run_here(spec, arguments);
-    nlohmann::json json = show_json(record);
+    nlohmann::json json = shown_json(record);
     json["measured_now"] = true;
     print(arguments, json, show_text(record));
     return verdict_exit(arguments, record);
@@ -191,7 +191,7 @@ int verb_rerun(const Arguments& arguments) {
                      : fmt::format("not reproduced: {} then, {} now",
                                    name(before.analysis->verdict), name(now.analysis->verdict));
     }
-    nlohmann::json json = show_json(now);
+    nlohmann::json json = shown_json(now);
     json["replay_of"] = before.id;
     json["replay"] = replay;
     json["differs_now"] = nlohmann::json::object();

@@ -141,7 +141,7 @@ int check_journal(const Arguments& arguments, Store& store) {
 int verb_show(const Arguments& arguments) {
     Store store = open_store(arguments);
     const Record record = store.load_record(arguments.words[0]);
-    nlohmann::json json = show_json(record);
+    nlohmann::json json = shown_json(record);
     const auto stored = std::count_if(record.pairs.begin(), record.pairs.end(),
                                       [](const Pair& pair) { return pair.sealed; });
     json["pairs_stored"] = stored;
@@ -291,7 +291,7 @@ int verb_compare(const Arguments& arguments) {
         differences += fmt::format("\n  {:<20} {} | {}", key, values.first, values.second);
     }
     return print(arguments,
-                 {{"a", show_json(a)}, {"b", show_json(b)}, {"environment", environment}},
+                 {{"a", shown_json(a)}, {"b", shown_json(b)}, {"environment", environment}},
                  fmt::format("{}\n\n{}\n\nwhat differs around them:{}", show_text(a), show_text(b),
                              differences.empty() ? " nothing" : differences));
 }
@@ -309,10 +309,10 @@ int verb_report(const Arguments& arguments) {
     std::vector<Record> records;
     for (const std::string& id : arguments.words) records.push_back(store.load_record(id));
     const Record& first = records.front();
-    nlohmann::json shown = show_json(first);
+    nlohmann::json shown = shown_json(first);
     if (records.size() > 1) {
         shown = nlohmann::json::array();
-        for (const Record& record : records) shown.push_back(show_json(record));
+        for (const Record& record : records) shown.push_back(shown_json(record));
     }
     print(arguments, shown,
           format == "md"               ? report_markdown(records)

@@ -8,6 +8,7 @@
 #include "kernels/base/error.h"
 #include "runner/cli/jobs.h"
 #include "runner/cli/programs.h"
+#include "runner/cli/records.h"
 #include "runner/cli/verbs.h"
 #include "runner/cli/workspace.h"
 #include "runner/entry/report.h"
@@ -99,7 +100,7 @@ int verb_sweep(const Arguments& arguments) {
     }
     const Record confirmed =
         run_here(sound(confirmation_spec(spec, *report.chosen), spec), arguments, weights, &report);
-    out["confirmation"] = show_json(confirmed);
+    out["confirmation"] = shown_json(confirmed);
     print(arguments, out,
           fmt::format("{}\n\nconfirmed on new pairs:\n{}", screened_text(report),
                       show_text(confirmed)));

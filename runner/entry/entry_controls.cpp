@@ -53,6 +53,21 @@ std::string layout_meaning(const LayoutEffect& control) {
 
 }  // namespace
 
+// Each block of pairs is measured on a placement of its own.
+std::string placements(const Record& record) {
+    const auto spread = placement_spread_of(record);
+    if (!spread) return "";
+    Rows rows = {{"placement", "pairs", "effect, median"}};
+    for (std::size_t i = 0; i < spread->medians.size(); ++i) {
+        rows.push_back({fmt::format("{}", i + 1), fmt::format("{}", spread->pairs[i]),
+                        figures::percent(std::expm1(spread->medians[i]), 2)});
+    }
+    return fmt::format(
+        "## Placements of the weights\n\n{}\nStandard deviation between placements {:.2f} %; "
+        "permutation test p {:.2g}. Moving the weights took {:.1f} s in all.\n\n",
+        table(rows), 100 * spread->spread, spread->p, placement_seconds(record));
+}
+
 // Where code and data lie changes speed by itself (Mytkowicz et al., 2009).
 std::string layout(const Record& record) {
     if (!has_layout_control(record.spec)) return "";

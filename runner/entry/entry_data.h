@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runner/judge/machine_state.h"
+#include "runner/judge/placement.h"
 #include "runner/record/record.h"
 
 namespace steady {
@@ -48,8 +49,14 @@ std::optional<MachineState> machine_state_of(const Record& record,
 // speed.
 std::vector<double> pair_slowness(const Record& record, const std::vector<PairRow>& rows);
 
-// What outcome_sentence() says, and whether the effect depends on machine state. rows: those of
-// pair_rows(), which take most of the time.
+// How the effect differs between placements of the weights, of the counted pairs; nothing where
+// records hold no placement.
+std::optional<PlacementSpread> placement_spread_of(const Record& record);
+// Seconds that moving the weights took, in all.
+double placement_seconds(const Record& record);
+
+// What outcome_sentence() says, and whether the effect depends on machine state or on
+// placement. rows: those of pair_rows(), which take most of the time.
 std::string outcome_sentence(const Record& record, const std::vector<PairRow>& rows);
 std::string outcome_sentence(const Record& record);
 

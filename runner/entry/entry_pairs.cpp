@@ -174,16 +174,42 @@ std::optional<MachineState> machine_state_of(const Record& record,
                          gate->goal == Goal::equivalent ? gate->margin : gate->worth);
 }
 
+std::optional<PlacementSpread> placement_spread_of(const Record& record) {
+    const Gate* gate = deciding_gate(record.spec);
+    if (gate == nullptr || !record.analysis) return std::nullopt;
+    std::vector<double> d, placement;
+    for (const PairRow& row : pair_rows(record)) {
+        const auto where = placement_of(*row.pair);
+        if (!row.d || !row.discarded.empty() || !where) continue;
+        d.push_back(*row.d);
+        placement.push_back(*where);
+    }
+    return placement_spread(d, placement,
+                            gate->goal == Goal::equivalent ? gate->margin : gate->worth);
+}
+
+double placement_seconds(const Record& record) {
+    double sum = 0;
+    for (const Pair& pair : record.pairs) {
+        const auto found = pair.a.find(kPlacementSeconds);
+        if (found != pair.a.end() && !found->second.empty()) sum += found->second.front();
+    }
+    return sum;
+}
+
 std::string outcome_sentence(const Record& record) {
     return outcome_sentence(record, pair_rows(record));
 }
 
 std::string outcome_sentence(const Record& record, const std::vector<PairRow>& rows) {
     std::string out = outcome_sentence(record.spec, *record.analysis);
-    const std::string state = state_words(machine_state_of(record, rows));
-    if (state.empty()) return out;
-    if (out.ends_with('.')) out.pop_back();
-    return out + "; " + state + ".";
+    for (const std::string& words : {state_words(machine_state_of(record, rows)),
+                                     placement_words(placement_spread_of(record))}) {
+        if (words.empty()) continue;
+        if (out.ends_with('.')) out.pop_back();
+        out += "; " + words + ".";
+    }
+    return out;
 }
 
 std::vector<MetricRow> metric_rows(const Record& record) {

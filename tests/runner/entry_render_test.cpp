@@ -9,6 +9,7 @@
 #include "kernels/base/error.h"
 #include "runner/entry/entry.h"
 #include "runner/entry/entry_figures.h"
+#include "runner/judge/placement.h"
 #include "runner/record/record_json.h"
 #include "tests/support/sample_record.h"
 
@@ -240,6 +241,24 @@ TEST(EntryRender, TheProfileSaysHowSureItIs) {
     EXPECT_NE(before.find("In the column “time”, negative is less time. One profile of each arm, "
                           "measured separately from the timed pairs"),
               std::string::npos);
+}
+
+TEST(Entry, PlacementsOfTheWeightsAreShown) {
+    Record record = accepted_record();
+    EXPECT_EQ(count(render(record), "Placements of the weights"), 0U) << "a record from before";
+    int n = 0;
+    for (Pair& pair : record.pairs) {
+        if (pair.kind != PairKind::measure) continue;
+        const double placement = 100 + n / 3;
+        pair.a[kPlacement] = pair.b[kPlacement] = {placement};
+        if (n > 0 && n % 3 == 0) pair.a[kPlacementSeconds] = pair.b[kPlacementSeconds] = {0.5};
+        ++n;
+    }
+    const std::string text = render(record);
+    EXPECT_EQ(count(text, "## Placements of the weights"), 1U);
+    EXPECT_EQ(count(text, "Standard deviation between placements"), 1U);
+    EXPECT_EQ(count(text, "Moving the weights took 0.0 s"), 0U);
+    EXPECT_TRUE(check_entry(text, record).empty());
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "kernels/base/error.h"
 #include "runner/judge/op_times.h"
+#include "runner/judge/placement.h"
 #include "runner/programs/steady_engine/engine_executor.h"
 
 namespace steady {
@@ -159,6 +160,43 @@ TEST_F(ExecutorTest, WeightsStayForTheNextExperiment) {
     put_bytes(*weights_, 130000);
     weights_->begin(model);
     EXPECT_FALSE(weights_->filled()) << "more than the model and a fifth: others' layouts";
+}
+
+TEST_F(ExecutorTest, EachBlockOfPairsHasAPlacementOfItsOwn) {
+    auto executor = make("");
+    executor.open();
+    // More than one part, the last one not whole.
+    std::string bytes((std::size_t{70} << 20U) + 12345, 'w');
+    for (std::size_t i = 0; i < bytes.size(); i += 4096) bytes[i] = static_cast<char>(i / 4096);
+    ASSERT_EQ(::pwrite(weights_->descriptor(), bytes.data(), bytes.size(), 0),
+              static_cast<ssize_t>(bytes.size()));
+    std::vector<double> placements;
+    std::vector<bool> moved;
+    for (int number = 0; number < 7; ++number) {
+        MeasureRequest one = request();
+        one.pair.number = number;
+        const auto measured = executor.measure(one);
+        ASSERT_EQ(measured.outcome, "ok") << measured.detail;
+        placements.push_back(measured.pair.a.at(kPlacement).front());
+        EXPECT_EQ(measured.pair.a.at(kPlacement), measured.pair.b.at(kPlacement));
+        moved.push_back(measured.pair.a.contains(kPlacementSeconds));
+    }
+    EXPECT_EQ(moved, (std::vector<bool>{false, false, false, true, false, false, true}));
+    EXPECT_EQ(placements[0], placements[2]);
+    EXPECT_NE(placements[2], placements[3]);
+    EXPECT_EQ(placements[3], placements[5]);
+    EXPECT_NE(placements[5], placements[6]);
+    std::string now(bytes.size(), ' ');
+    ASSERT_EQ(::pread(weights_->descriptor(), now.data(), now.size(), 0),
+              static_cast<ssize_t>(now.size()));
+    EXPECT_TRUE(now == bytes) << "the weights are the same";
+    // Another experiment does not begin on the placement of the one before.
+    const std::string model = folder_ + "/model";
+    std::filesystem::resize_file(model, bytes.size());
+    weights_->begin(model);
+    ASSERT_TRUE(weights_->filled());
+    const auto next = make("").measure(request());
+    EXPECT_NE(next.pair.a.at(kPlacement).front(), placements[6]);
 }
 
 TEST_F(ExecutorTest, WeightsThatTheEngineWillNotTakeAreMadeAnew) {

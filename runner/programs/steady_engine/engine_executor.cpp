@@ -14,6 +14,7 @@
 #include "runner/base/text.h"
 #include "runner/judge/analysis_pairs.h"
 #include "runner/judge/op_times.h"
+#include "runner/judge/placement.h"
 #include "runner/plan/schedule.h"
 #include "runner/platform/noise.h"
 
@@ -348,11 +349,28 @@ void EngineExecutor::settle() {
     }
 }
 
+// A GPU's weights are copied for each process, and micro gates have their own.
+bool EngineExecutor::moves_weights(const MeasureRequest& request) const {
+    return request.scope != "micro" && !uses_gpu(*options_.spec);
+}
+
+// One lucky placement must not last through all pairs: each block of pairs gets another. Returns
+// the seconds that it took, 0 when the weights stay.
+double EngineExecutor::place_weights(const MeasureRequest& request) {
+    const Pair& pair = request.pair;
+    const bool begins = pair.attempt == 0 && pair.number % kPairsPerPlacement == 0;
+    if (pair.kind != PairKind::measure || !begins || !moves_weights(request)) return 0;
+    // The first block's weights were placed when this experiment loaded them.
+    if (pair.number == 0 && !options_.weights->inherited()) return 0;
+    return options_.weights->redraw(request.layout_seed).value_or(0);
+}
+
 Measured EngineExecutor::measure(const MeasureRequest& request) {
     Measured measured;
     measured.pair = request.pair;
     // A resumed experiment begins with a pair, on weights that another may have left.
     if (options_.weights->filled()) applied();
+    const double moved_s = place_weights(request);
     settle();
     try {
         if (request.scope == "micro") {
@@ -361,6 +379,11 @@ Measured EngineExecutor::measure(const MeasureRequest& request) {
             measure_duet(request, measured.pair);
         } else {
             measure_processes(request, measured.pair);
+        }
+        if (moves_weights(request)) {
+            const double placement = options_.weights->placement();
+            put_single(measured.pair, kPlacement, placement, placement);
+            put_single(measured.pair, kPlacementSeconds, moved_s, moved_s);
         }
         return measured;
     } catch (const SessionFailure& failure) {

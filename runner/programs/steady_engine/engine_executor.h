@@ -55,6 +55,8 @@ private:
     void measure_micro(const MeasureRequest& request, Pair& pair);
     const protocol::OpenReply& applied();
     const std::string& shape_of(const std::string& op);
+    bool moves_weights(const MeasureRequest& request) const;
+    double place_weights(const MeasureRequest& request);
     void settle();
 
     EngineExecutorOptions options_;

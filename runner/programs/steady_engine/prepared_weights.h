@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "runner/platform/files.h"
@@ -22,11 +23,25 @@ public:
     bool filled() const;
     // A new, empty file for the experiment that has begun.
     void renew();
+    // Copies the weights to other memory: a new file, its parts placed in an order that the seed
+    // decides, each part of the old one given back at once. No process may have the file mapped.
+    // Returns the seconds that it took; nothing when no weights lie there. When the system gives no
+    // memory the file is empty afterwards, and the next engine loads them again.
+    std::optional<double> redraw(std::uint64_t seed);
+    // A number that names where the weights lie; another after each renew and redraw.
+    std::uint32_t placement() const { return placement_; }
+    // Weights lie there since an experiment before the one that has begun.
+    bool inherited() const { return inherited_ && filled(); }
     // Gives the memory back once no process maps it.
     void drop() { file_.reset(); }
 
 private:
+    Fd new_file() const;
+    void placed_anew();
+
     Fd file_;
+    bool inherited_ = false;
+    std::uint32_t placement_ = 0;
     std::uint64_t model_bytes_ = 0;
 };
 
