@@ -115,15 +115,18 @@ struct Work {
 
 KERNEL_TARGET_BEGIN(KERNEL_AMX)
 
-// One unit's sums of all vectors of a tile; kOf: which of the registers, 0 … 3.
-template <class Format, int kOf>
+// Multiplies one unit of all vectors of a tile; kOf: into which of the registers, 0 … 3.
+template <int kOf>
 [[gnu::always_inline]] inline void multiply(const std::byte* left, std::int64_t stride,
-                                            const std::byte* right, std::int32_t* sums) {
+                                            const std::byte* right) {
     constexpr int kLeft = 4 + kOf % 2, kRight = 6 + kOf % 2;
     amx::load<kLeft>(left, stride);
     amx::load<kRight>(right);
     amx::zero<kOf>();
     amx::dot<amx::Signs::both, kOf, kLeft, kRight>();
+}
+template <class Format, int kOf>
+[[gnu::always_inline]] inline void store(std::int32_t* sums) {
     amx::store<kOf>(sums, kUnits<Format> * kRows * sizeof(std::int32_t));
 }
 
@@ -147,14 +150,20 @@ void start_byte(const Work<Format>& work, const Place& at, const Vectors& x, boo
     }
     const std::byte* right = work.right(at);
     std::int64_t u = 0;
+    // Stores stand behind all four products: each waits for the sums that it takes.
     for (; u + 4 <= n_units; u += 4, left += 4 * kUnit, right += 4 * kUnit * kRows) {
-        multiply<Format, 0>(left, stride, right, sums[0][u]);
-        multiply<Format, 1>(left + kUnit, stride, right + kUnit * kRows, sums[0][u + 1]);
-        multiply<Format, 2>(left + 2 * kUnit, stride, right + 2 * kUnit * kRows, sums[0][u + 2]);
-        multiply<Format, 3>(left + 3 * kUnit, stride, right + 3 * kUnit * kRows, sums[0][u + 3]);
+        multiply<0>(left, stride, right);
+        multiply<1>(left + kUnit, stride, right + kUnit * kRows);
+        multiply<2>(left + 2 * kUnit, stride, right + 2 * kUnit * kRows);
+        multiply<3>(left + 3 * kUnit, stride, right + 3 * kUnit * kRows);
+        store<Format, 0>(sums[0][u]);
+        store<Format, 1>(sums[0][u + 1]);
+        store<Format, 2>(sums[0][u + 2]);
+        store<Format, 3>(sums[0][u + 3]);
     }
     for (; u < n_units; ++u, left += kUnit, right += kUnit * kRows) {
-        multiply<Format, 0>(left, stride, right, sums[0][u]);
+        multiply<0>(left, stride, right);
+        store<Format, 0>(sums[0][u]);
     }
 }
 

@@ -16,13 +16,13 @@ struct Parts {
     static constexpr Input kInput = kForm;
     static constexpr std::int64_t kUnit = 32;
     static constexpr std::int64_t kUnitBytes = q4_0_rows16::kBlockBytes;
-    static constexpr std::int64_t kFewest = 3;
-    using Few = Dot<kForm, 2, kAhead>;
+    static constexpr std::int64_t kFewest = 9;
+    using Few = Dot<kForm, kForm == Input::q16 ? 6 : 8, kAhead>;
     using Sums = matmul_amx::SumsOf<kInput, kUnit>;
 
     static void few(const MatmulArgs& args, Range rows, std::int64_t v, std::int64_t end) {
         for (std::int64_t r = rows.begin; r < rows.end; r += matmul_rows16::kRows) {
-            matmul_rows16::tiles<Few, Few::kMost>(args, r, v, end);
+            matmul_rows16::even_tiles<Few>(args, r, v, end);
         }
     }
 

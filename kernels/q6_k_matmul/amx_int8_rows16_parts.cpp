@@ -17,7 +17,7 @@ struct Parts {
     static constexpr Type kType = Type::q6_k;
     static constexpr Input kInput = Input::q8;
     static constexpr std::int64_t kUnit = 16;
-    static constexpr std::int64_t kFewest = 3;
+    static constexpr std::int64_t kFewest = 9;
     static constexpr int kAhead = 4096;
     static constexpr int kSubBlocks = 16;
     using Sums = matmul_amx::SumsOf<kInput, kUnit>;

@@ -14,7 +14,7 @@ struct Parts {
     static constexpr Input kInput = Input::q8;
     static constexpr std::int64_t kUnit = 32;
     static constexpr std::int64_t kUnitBytes = q8_0_rows16::kBlockBytes;
-    static constexpr std::int64_t kFewest = 3;
+    static constexpr std::int64_t kFewest = 9;
     static constexpr int kAhead = 4096;
     using Few = q8_0_matmul::Dot;
     using Sums = matmul_amx::SumsOf<kInput, kUnit>;
