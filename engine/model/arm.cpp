@@ -32,6 +32,17 @@ Job bind(const Arm& arm, const Product& product, BoundProduct& slot) {
     return bound.task.job();
 }
 
+// Tells the pool which weights the product after the coming one reads, if tokens before went the
+// same way.
+void expect_next(Arm& arm, const Matrix& m) {
+    if (arm.options.threads.wait != Wait::fetch) return;
+    if (arm.in_order == arm.order.size()) arm.order.push_back(&m);
+    arm.order[arm.in_order] = &m;
+    ++arm.in_order;
+    const Matrix& next = *arm.order[arm.in_order < arm.order.size() ? arm.in_order : 0];
+    arm.pool.expect({next.data, static_cast<std::size_t>(next.groups * next.group_bytes)});
+}
+
 void multiply_some(Arm& arm, std::span<const Product> products) {
     const std::int64_t begin = arm.timed ? now_ns() : 0;
     std::array<BoundProduct, kMaxProducts> slots;
@@ -128,6 +139,57 @@ bool matmul_by_type(Arm& arm, const Product& product, const VectorLists& lists) 
     }
 }
 
+// A matrix without a matmul that fits: its matvec for every token, in one launch. Some rows at a
+// time meet all tokens, so that they come from memory once.
+template <class Op>
+struct EachVector {
+    static constexpr std::int64_t kBytesAtOnce = 1 << 15;
+    const VariantInfo<Op>* variant = nullptr;
+    typename Op::Args args;
+    std::int64_t n = 0, x_step = 0, y_step = 0;  // tokens; values from one to the next
+    std::int64_t rows_at_once = 0;
+
+    static void run(const void* self, Range rows) noexcept {
+        const EachVector& each = *static_cast<const EachVector*>(self);
+        for (std::int64_t r = rows.begin; r < rows.end; r += each.rows_at_once) {
+            typename Op::Args args = each.args;
+            for (std::int64_t t = 0; t < each.n; ++t) {
+                each.variant->run(args, {r, std::min(rows.end, r + each.rows_at_once), 0});
+                args.x = shifted(args.x, each.x_step);
+                args.y += each.y_step;
+            }
+        }
+    }
+};
+
+template <class Op>
+void multiply_each(Arm& arm, const Bound<Op>& bound, const Matrix& m) {
+    const std::int64_t begin = arm.timed ? now_ns() : 0;
+    const VariantInfo<Op>& variant = arm.plan.variant<Op>();
+    const std::int64_t rows = Op::rows(bound.args.shape, 0);
+    const std::int64_t granule = std::min(variant.granule, rows);
+    const std::int64_t fit = EachVector<Op>::kBytesAtOnce / row_bytes(m.type, m.cols);
+    const EachVector<Op> each{&variant,          bound.args,
+                              arm.state.n,       m.groups * m.cols,
+                              m.groups * m.rows, std::max(granule, fit / granule * granule)};
+    arm.pool.launch(Job{&EachVector<Op>::run, &each, rows, variant.granule, 0});
+    const std::int64_t ns = arm.timed ? (now_ns() - begin) / arm.state.n : 0;
+    for (std::int64_t t = 0; t < arm.state.n; ++t) count<Op>(arm, bound.args, ns);
+}
+
+void multiply_each(Arm& arm, const Product& product) {
+    BoundProduct slot;
+    bind_product(arm, product, slot);
+    std::visit(
+        [&](const auto& bound) {
+            using B = std::decay_t<decltype(bound)>;
+            if constexpr (!std::is_same_v<B, std::monostate>) {
+                multiply_each<typename B::OpType>(arm, bound, *product.m);
+            }
+        },
+        slot);
+}
+
 // Fused experts lie in the layout of op q4_0_experts and read its form of activations. Where those
 // are not the matvec's, nothing can multiply them for a batch with the same bits.
 std::int64_t usable_batch(const KernelPlan& plan, std::int64_t asked, std::int64_t context) {
@@ -148,7 +210,7 @@ Arm::Arm(const Config& model_config, ArmOptions arm_options, KernelPlan arm_plan
             options.gpu >= 0),
       pool(on_gpu() ? ThreadOptions{} : options.threads) {
     batch = usable_batch(plan, options.batch, context);
-    state = make_state(model_config, context, batch);
+    state = make_state(model_config, context, batch, pool.options().threads);
     if (!plan.block->joined) return;
     joined = std::make_unique<Joined>(model_config, state, on_gpu());
     if (on_gpu()) watch = std::make_unique<gpu::Watch>();
@@ -160,14 +222,11 @@ void multiply(Arm& arm, std::span<const Product> products) {
         for (const Product& each : products) {
             const Matrix& m = *each.m;
             if (matmul_by_type(arm, each, m.groups == 1 ? s.plain : s.per_head)) continue;
-            for (std::int64_t t = 0; t < s.n; ++t) {
-                const Product one{&m, shifted(each.x, t * m.groups * m.cols),
-                                  each.y + t * m.groups * m.rows};
-                multiply_some(arm, {&one, 1});
-            }
+            multiply_each(arm, each);
         }
         return;
     }
+    expect_next(arm, *products[0].m);
     for (; products.size() > kMaxProducts; products = products.subspan(kMaxProducts)) {
         multiply_some(arm, products.first(kMaxProducts));
     }
@@ -217,10 +276,10 @@ void quantize_for(Arm& arm, QuantizedVector& x, std::int64_t n,
     // Both forms have the same q8 values and scales but for the rounding of exact halves; the finer
     // one goes last, since its second byte must fit its first.
     if (q8 && !x.has_q8) {
-        call<QuantizeQ8>(arm, {{n}, x.f32.data(), x.q8.data(), x.scale.data(), x.sum.data()});
+        spread<QuantizeQ8>(arm, {{n}, x.f32.data(), x.q8.data(), x.scale.data(), x.sum.data()});
     }
     if (q16) {
-        call<QuantizeQ16>(
+        spread<QuantizeQ16>(
             arm, {{n}, x.f32.data(), x.q8.data(), x.scale.data(), x.low.data(), x.sum16.data()});
     }
 }

@@ -55,8 +55,10 @@ struct Arm {
     std::array<EngineOps::Tuple<Counted>, 4> graph_counters{};  // of its graphs' passes
     std::int64_t joined_position = 0;                           // of the last embed_joined
     std::unique_ptr<gpu::Watch> watch;                          // on a GPU
-    bool timed = false;                                         // fill ns and bytes of the counters
-    Trace trace;                                                // empty: nothing is recorded
+    std::vector<const Matrix*> order;  // of a token's products, as the last one went; wait=fetch
+    std::size_t in_order = 0;          // the coming product's place
+    bool timed = false;                // fill ns and bytes of the counters
+    Trace trace;                       // empty: nothing is recorded
 
     bool on_gpu() const { return options.gpu >= 0; }
     void note(std::string_view name, std::int64_t block, std::span<const float> values) const {
@@ -157,6 +159,25 @@ void launch(Arm& arm, const typename Op::Args& args) {
     count<Op>(arm, args, arm.timed ? now_ns() - begin : 0);
 }
 
+// Runs the op on the calling thread where one token is too little to cut, on all threads for a
+// batch.
+template <class Op>
+void spread(Arm& arm, const typename Op::Args& args) {
+    arm.state.n == 1 ? call<Op>(arm, args) : launch<Op>(arm, args);
+}
+
+// The same for work that is no op: work(range) for ranges that make up [0, n).
+template <class Work>
+void spread(Arm& arm, std::int64_t n, Work work) {
+    if (arm.state.n == 1) return work(Range{0, n, 0});
+    struct Task {
+        static void run(const void* self, Range range) noexcept {
+            (*static_cast<const Work*>(self))(range);
+        }
+    };
+    arm.pool.launch(Job{&Task::run, &work, n, 1, 0});
+}
+
 // One matrix times one vector per group: y = m · x, for each token of the pass.
 struct Product {
     const Matrix* m = nullptr;
@@ -183,8 +204,8 @@ std::int64_t weight_bytes(const BoundProduct& slot);  // 0 for an empty slot
 void count_product(Arm& arm, const BoundProduct& slot, std::int64_t ns);
 
 // Independent products. For one token they share a launch and each goes to its weight type's
-// matvec; for a batch each is a launch of its type's matmul, or where there is none, of a matvec
-// per token.
+// matvec; for a batch each is a launch of its type's matmul, or where there is none, of its matvec
+// for all tokens.
 void multiply(Arm& arm, std::span<const Product> products);
 // One product whose groups (experts) meet the vectors of these lists.
 void multiply_grouped(Arm& arm, const Product& product, const VectorLists& lists);

@@ -47,6 +47,37 @@ typename Op::Args attention_args(Arm& arm, std::int64_t index, std::int64_t firs
     args.out = s.attended.f32.data() + t * c.n_heads * c.kv_rank;
     return args;
 }
+// The attention of every token of the pass. One token's is all threads' work: alone(args). Of a
+// batch each thread takes whole tokens, every so many-th since later ones cost more:
+// whole(args, lane) with a lane's own scratch.
+template <class Op, class Alone, class Whole>
+void attend(Arm& arm, std::int64_t index, std::int64_t first, Alone alone, Whole whole) {
+    State& s = arm.state;
+    if (s.n == 1) return alone(attention_args<Op>(arm, index, first, 0));
+    const std::int64_t begin = arm.timed ? now_ns() : 0;
+    spread(arm, s.lanes, [&](Range lanes) {
+        for (std::int64_t lane = lanes.begin; lane < lanes.end; ++lane) {
+            for (std::int64_t t = lane; t < s.n; t += s.lanes) {
+                typename Op::Args args = attention_args<Op>(arm, index, first, t);
+                args.scratch += lane * s.scores_size;
+                whole(args, lane);
+            }
+        }
+    });
+    const std::int64_t ns = arm.timed ? (now_ns() - begin) / s.n : 0;
+    for (std::int64_t t = 0; t < s.n; ++t) {
+        count<Op>(arm, attention_args<Op>(arm, index, first, t), ns);
+    }
+}
+// The same where a token's attention is one launch of its op.
+template <class Op>
+void attend(Arm& arm, std::int64_t index, std::int64_t first) {
+    attend<Op>(
+        arm, index, first, [&](const typename Op::Args& args) { launch<Op>(arm, args); },
+        [&](const typename Op::Args& args, std::int64_t /*lane*/) {
+            arm.plan.variant<Op>().run(args, {0, args.shape.n_heads, 0});
+        });
+}
 // state.attended → state.attn_out
 void project_attended(Arm& arm, const Block& b, std::int64_t index);
 

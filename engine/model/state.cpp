@@ -42,7 +42,7 @@ void begin_pass(State& s, const Config& c, std::int64_t n) {
     fill_lists(s.per_head, c.n_heads, n);
 }
 
-State make_state(const Config& c, std::int64_t context, std::int64_t batch) {
+State make_state(const Config& c, std::int64_t context, std::int64_t batch, std::int64_t lanes) {
     const auto size = [batch](std::int64_t n) { return static_cast<std::size_t>(batch * n); };
     State s;
     for (VectorLists* lists : {&s.plain, &s.per_head, &s.routed_x, &s.routed_h}) {
@@ -60,10 +60,12 @@ State make_state(const Config& c, std::int64_t context, std::int64_t batch) {
     s.q_latent.resize(size(c.n_heads * std::max(c.latent_size(), c.n_value + c.head_size())));
     s.k_nope.resize(size(c.n_heads * c.n_nope));
     s.q_rows.resize(c.n_heads * c.latent_size());
-    s.scores.resize(static_cast<std::size_t>(c.n_heads * ((context + 15) / 16 * 16)));
+    s.lanes = batch > 1 ? lanes : 1;
+    s.scores_size = c.n_heads * ((context + 15) / 16 * 16);
+    s.scores.resize(static_cast<std::size_t>(s.lanes * s.scores_size));
     s.attended.resize(batch * c.n_heads * c.kv_rank);
-    s.span_out.resize(static_cast<std::size_t>(kMostSpans * c.n_heads * c.kv_rank));
-    s.span_sums.resize(static_cast<std::size_t>(kMostSpans * c.n_heads * 2));
+    s.span_out.resize(static_cast<std::size_t>(s.lanes * kMostSpans * c.n_heads * c.kv_rank));
+    s.span_sums.resize(static_cast<std::size_t>(s.lanes * kMostSpans * c.n_heads * 2));
     s.values.resize(batch * c.n_heads * c.n_value);
     s.attn_out.resize(size(c.dim));
     const std::int64_t ff = std::max(c.ff, c.shared_ff());

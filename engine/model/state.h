@@ -40,8 +40,8 @@ struct State {
     std::int64_t n = 1;    // tokens of this pass
     VectorLists plain;     // all tokens through one matrix
     VectorLists per_head;  // all tokens through each head's matrix
-    VectorLists routed_x;  // tokens by expert: x_row is the token, y_row its slot
-    VectorLists routed_h;  // the same with x_row the slot
+    VectorLists routed_x;  // tokens by expert: x_row is the token, y_row its place in this list
+    VectorLists routed_h;  // the same with x_row the place, y_row the token's slot
 
     std::vector<float> x;           // [dim]: the residual
     QuantizedVector h;              // [dim]: x after a norm
@@ -53,10 +53,13 @@ struct State {
     std::vector<float> q_latent;  // [heads][kv_rank + n_rot], or full: [heads][n_value + head_size]
     QuantizedVector q_rows;       // [heads][kv_rank + n_rot], byte cache
     std::vector<float> k_nope;    // [heads][n_nope], materialised step
-    std::vector<float> scores;    // [heads][context rounded up to 16], of one token at a time
-    QuantizedVector attended;     // [heads][kv_rank]
-    std::vector<float> span_out;  // [kMostSpans][heads][kv_rank], step mla=spans
+    std::int64_t lanes = 1;       // threads; each takes whole tokens of a batch through attention
+    // The next three for each lane.
+    std::vector<float> scores;     // [heads][context rounded up to 16]
+    std::int64_t scores_size = 0;  // of a lane
+    std::vector<float> span_out;   // [kMostSpans][heads][kv_rank], step mla=spans
     std::vector<float> span_sums;  // [kMostSpans][heads][2]
+    QuantizedVector attended;      // [heads][kv_rank]
     QuantizedVector values;        // [heads][n_value]
     std::vector<float> attn_out;   // [dim]
 
@@ -75,7 +78,8 @@ struct State {
     std::vector<float> rope_cos, rope_sin;  // [context][n_rot / 2]
 };
 
-State make_state(const Config& config, std::int64_t context, std::int64_t batch);
+State make_state(const Config& config, std::int64_t context, std::int64_t batch,
+                 std::int64_t lanes);
 // Sets the number of tokens and the lists that depend on nothing else.
 void begin_pass(State& state, const Config& config, std::int64_t n);
 std::int64_t state_bytes(const State& state);  // of the buffers

@@ -172,6 +172,8 @@ void write_geometry(const Geometry& geometry, GgufWriter& writer) {
         u32("expert_gating_func", geometry.gating);
         f32("expert_weights_scale", geometry.expert_scale);
         writer.boolean("deepseek2.expert_weights_norm", geometry.expert_normalise);
+    } else {
+        f32("expert_weights_scale", 1.0F);  // ik_llama.cpp wants it of every model
     }
     if (geometry.yarn) {
         writer.string("deepseek2.rope.scaling.type", "yarn");

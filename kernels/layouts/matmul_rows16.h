@@ -41,12 +41,42 @@ void run(const MatmulArgs& args, Range range) noexcept {
     }
 }
 
+// n vectors, of kN at most, in one tile.
+template <class Dot, int kN>
+inline void tile_of(const MatmulArgs& args, std::int64_t r, std::int64_t v, std::int64_t n) {
+    if constexpr (kN > 1) {
+        if (n < kN) return tile_of<Dot, kN - 1>(args, r, v, n);
+    }
+    tile<Dot, kN>(args, r, v);
+}
+
+// Vectors [v, end) in as few tiles as possible, of about the same size: weights are decoded no
+// more often than needed.
+template <class Dot>
+inline void even_tiles(const MatmulArgs& args, std::int64_t r, std::int64_t v, std::int64_t end) {
+    for (std::int64_t left = (end - v + Dot::kMost - 1) / Dot::kMost; left > 0; --left) {
+        const std::int64_t n = (end - v + left - 1) / left;
+        tile_of<Dot, Dot::kMost>(args, r, v, n);
+        v += n;
+    }
+}
+
+template <class Dot>
+void run_even(const MatmulArgs& args, Range range) noexcept {
+    for (std::int64_t r = range.begin; r < range.end; r += kRows) {
+        const std::int64_t group = r / args.shape.rows;
+        even_tiles<Dot>(args, r, args.first[group], args.first[group + 1]);
+    }
+}
+
 KERNEL_TARGET_END
 
-template <class Op, class Dot>
+// kEven: tiles of about the same size, not of halves of the largest.
+template <class Op, class Dot, bool kEven = false>
 VariantOptions<Op> options(decltype(VariantOptions<Op>::pack) pack) {
     return packed_options<Op, kRows>(cpu::avx512_vnni, Dot::kInput, pack,
-                                     in_whole_groups<MatmulShape, kRows>, run<Dot>);
+                                     in_whole_groups<MatmulShape, kRows>,
+                                     kEven ? run_even<Dot> : run<Dot>);
 }
 
 }  // namespace steady::matmul_rows16

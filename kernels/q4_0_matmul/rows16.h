@@ -9,7 +9,8 @@ namespace steady::q4_0_matmul {
 
 KERNEL_TARGET_BEGIN(KERNEL_AVX512_VNNI)
 
-template <Input kForm, int kTile>
+// kAhead: bytes of weights fetched ahead by software, 0 for none.
+template <Input kForm, int kTile, int kAhead = 0>
 struct Dot {
     static constexpr Type kType = Type::q4_0;
     static constexpr Input kInput = kForm;
@@ -21,12 +22,19 @@ struct Dot {
                                                   std::int64_t cols, __m512* y) {
         constexpr bool kTwoBytes = kForm == Input::q16;
         const __m512i nibble = _mm512_set1_epi8(15);
+        const __m512i minus_eight = _mm512_set1_epi32(0xFFF8);  // in 16 bits, and nothing above
         __m512 total[kN];
         for (int i = 0; i < kN; ++i) total[i] = _mm512_setzero_ps();
         for (std::int64_t b = 0; b < cols / 32; ++b) {
             const std::byte* block = rows + b * q4_0_rows16::kBlockBytes;
+            fetch<kAhead, 5>(block);
             __m512i high[kN], low[kN];
-            for (int i = 0; i < kN; ++i) high[i] = low[i] = _mm512_setzero_si512();
+            for (std::size_t i = 0; i < kN; ++i) {
+                high[i] = low[i] = _mm512_setzero_si512();
+                if constexpr (kTwoBytes) continue;
+                // The quants are stored with 8 added. A block's sum of bytes fits 16 bits.
+                high[i] = _mm512_dpwssd_epi32(high[i], minus_eight, _mm512_set1_epi32(x[i].sum[b]));
+            }
             for (int j = 0; j < 4; ++j) {
                 const __m512i w = avx512::load(block + 32 + 64 * j);
                 const __m512i even = _mm512_and_si512(w, nibble);
@@ -46,11 +54,10 @@ struct Dot {
             for (std::size_t i = 0; i < kN; ++i) {
                 if constexpr (kTwoBytes) {
                     high[i] = _mm512_add_epi32(_mm512_slli_epi32(high[i], 8), low[i]);
+                    high[i] = _mm512_sub_epi32(high[i], _mm512_set1_epi32(8 * x[i].sum[b]));
                 }
                 const float step = kTwoBytes ? x[i].scale[b] / 256.0F : x[i].scale[b];
-                // The quants are stored with 8 added.
-                const __m512i exact = _mm512_sub_epi32(high[i], _mm512_set1_epi32(8 * x[i].sum[b]));
-                total[i] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(exact),
+                total[i] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(high[i]),
                                            _mm512_mul_ps(d, _mm512_set1_ps(step)), total[i]);
             }
         }

@@ -12,10 +12,12 @@ void absorb_query(Arm& arm, const Block& b, std::int64_t index) {
     State& s = arm.state;
     const Config& c = arm.config;
     const std::int64_t n_rows = s.n * c.n_heads;
-    for (std::int64_t h = 0; h < n_rows; ++h) {
-        std::memcpy(s.q_nope.f32.data() + h * c.n_nope, s.q.data() + h * c.head_size(),
-                    floats(c.n_nope));
-    }
+    spread(arm, n_rows, [&](Range rows) {
+        for (std::int64_t h = rows.begin; h < rows.end; ++h) {
+            std::memcpy(s.q_nope.f32.data() + h * c.n_nope, s.q.data() + h * c.head_size(),
+                        floats(c.n_nope));
+        }
+    });
     quantize_for(arm, s.q_nope, n_rows * c.n_nope, {&b.attn_k_b});
     multiply(arm, {&b.attn_k_b, s.q_nope.view(), s.q_absorbed.data()});
     arm.note("q_nope_absorbed", index, values_of(s.q_absorbed, n_rows, c.kv_rank));
@@ -37,11 +39,13 @@ void join_query(Arm& arm, std::int64_t index, std::int64_t stride, std::int64_t 
     State& s = arm.state;
     const Config& c = arm.config;
     const std::int64_t n_rows = s.n * c.n_heads;
-    for (std::int64_t h = 0; h < n_rows; ++h) {
-        float* row = s.q_latent.data() + h * c.latent_size();
-        std::memcpy(row, s.q_absorbed.data() + h * c.kv_rank, floats(c.kv_rank));
-        std::memcpy(row + c.kv_rank, s.q.data() + h * stride + offset, floats(c.n_rot));
-    }
+    spread(arm, n_rows, [&](Range rows) {
+        for (std::int64_t h = rows.begin; h < rows.end; ++h) {
+            float* row = s.q_latent.data() + h * c.latent_size();
+            std::memcpy(row, s.q_absorbed.data() + h * c.kv_rank, floats(c.kv_rank));
+            std::memcpy(row + c.kv_rank, s.q.data() + h * stride + offset, floats(c.n_rot));
+        }
+    });
     arm.note("Qcur", index, values_of(s.q_latent, n_rows, c.latent_size()));
 }
 
@@ -60,9 +64,7 @@ void mla_absorbed(Arm& arm, const Block& b, std::int64_t index, std::int64_t fir
     cache_latent(arm, index, first);
     absorb_query(arm, b, index);
     join_query(arm, index, arm.config.head_size(), arm.config.n_nope);
-    for (std::int64_t t = 0; t < arm.state.n; ++t) {
-        launch<Op>(arm, attention_args<Op>(arm, index, first, t));
-    }
+    attend<Op>(arm, index, first);
     project_attended(arm, b, index);
 }
 

@@ -9,9 +9,7 @@ namespace steady {
 void mla_folded(Arm& arm, const Block& b, std::int64_t index, std::int64_t first) {
     cache_latent(arm, index, first);
     join_query(arm, index, arm.config.n_rot, 0);
-    for (std::int64_t t = 0; t < arm.state.n; ++t) {
-        launch<MlaAttention>(arm, attention_args<MlaAttention>(arm, index, first, t));
-    }
+    attend<MlaAttention>(arm, index, first);
     project_attended(arm, b, index);
 }
 

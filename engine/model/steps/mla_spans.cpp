@@ -38,15 +38,16 @@ struct Spans {
 };
 
 template <class Op>
-Spans<Op> cut_positions(Arm& arm, const typename Op::Args& all) {
+Spans<Op> cut_positions(Arm& arm, const typename Op::Args& all, std::int64_t lane = 0) {
     const std::int64_t positions = all.shape.n_positions;
     Spans<Op> spans{.arm = &arm, .all = all};
     const std::int64_t wanted =
         std::clamp(positions / kSpanPositions<Op>, std::int64_t{1}, kMostSpans);
     spans.length = (positions + wanted * kSpanUnit - 1) / (wanted * kSpanUnit) * kSpanUnit;
     spans.n = (positions + spans.length - 1) / spans.length;
-    spans.out = arm.state.span_out.data();
-    spans.sums = arm.state.span_sums.data();
+    const std::int64_t rows = lane * kMostSpans * all.shape.n_heads;
+    spans.out = arm.state.span_out.data() + rows * all.shape.kv_rank;
+    spans.sums = arm.state.span_sums.data() + rows * 2;
     return spans;
 }
 
@@ -122,6 +123,16 @@ void attend_spans(Arm& arm, const typename Op::Args& all) {
     count<Op>(arm, all, arm.timed ? now_ns() - begin : 0);
 }
 
+// The same on the calling thread.
+template <class Op>
+void attend_spans_whole(Arm& arm, const typename Op::Args& all, std::int64_t lane) {
+    const Spans<Op> spans = cut_positions<Op>(arm, all, lane);
+    const std::int64_t n_heads = all.shape.n_heads;
+    if (spans.n == 1) return arm.plan.variant<Op>().run(all, {0, n_heads, 0});
+    run_spans<Op>(&spans, {0, spans.n * n_heads, 0});
+    join_spans<Op>(&spans, {0, n_heads, 0});
+}
+
 }  // namespace
 
 template <class Op>
@@ -130,9 +141,11 @@ void mla_spans(Arm& arm, const Block& b, std::int64_t index, std::int64_t first)
     cache_latent(arm, index, first);
     absorb_query(arm, b, index);
     join_query(arm, index, arm.config.head_size(), arm.config.n_nope);
-    for (std::int64_t t = 0; t < arm.state.n; ++t) {
-        attend_spans<Op>(arm, attention_args<Op>(arm, index, first, t));
-    }
+    attend<Op>(
+        arm, index, first, [&](const typename Op::Args& all) { attend_spans<Op>(arm, all); },
+        [&](const typename Op::Args& all, std::int64_t lane) {
+            attend_spans_whole<Op>(arm, all, lane);
+        });
     project_attended(arm, b, index);
 }
 

@@ -9,7 +9,8 @@
 namespace steady {
 namespace {
 
-// Slot t * used + e is token t's e-th expert. Lists the slots by expert, tokens in order.
+// Slot t * used + e is token t's e-th expert. Lists the slots by expert, tokens in order; between
+// the products hidden values lie in the lists' order, so that an expert's lie together.
 void group_by_expert(State& s, const Config& c) {
     const std::int64_t n_slots = s.n * c.n_experts_used;
     auto& first = s.routed_x.first;
@@ -20,16 +21,17 @@ void group_by_expert(State& s, const Config& c) {
     for (std::size_t e = 1; e < first.size(); ++e) first[e] += first[e - 1];
     s.routed_x.x_row.resize(static_cast<std::size_t>(n_slots));
     s.routed_x.y_row.resize(static_cast<std::size_t>(n_slots));
+    s.routed_h.y_row.resize(static_cast<std::size_t>(n_slots));
     s.routed_h.first = first;  // its entries serve as cursors, then are put back
     for (std::int64_t slot = 0; slot < n_slots; ++slot) {
         const auto expert = static_cast<std::size_t>(s.expert_ids[static_cast<std::size_t>(slot)]);
         const auto at = static_cast<std::size_t>(s.routed_h.first[expert]++);
         s.routed_x.x_row[at] = static_cast<std::int32_t>(slot / c.n_experts_used);
-        s.routed_x.y_row[at] = static_cast<std::int32_t>(slot);
+        s.routed_x.y_row[at] = static_cast<std::int32_t>(at);
+        s.routed_h.y_row[at] = static_cast<std::int32_t>(slot);
     }
     s.routed_h.first = first;
     s.routed_h.x_row = s.routed_x.y_row;
-    s.routed_h.y_row = s.routed_x.y_row;
 }
 
 }  // namespace
@@ -54,7 +56,10 @@ void moe_grouped(Arm& arm, const Block& b) {
     quantize_for(arm, s.expert_hidden, s.n * width, {&b.ffn_down_exps});
     multiply_grouped(arm, {&b.ffn_down_exps, s.expert_hidden.view(), s.expert_out.data()},
                      s.routed_h);
-    std::fill_n(s.routed.begin(), s.n * c.dim, 0.0F);
+    spread(arm, s.n, [&](Range tokens) {
+        std::fill(s.routed.begin() + tokens.begin * c.dim, s.routed.begin() + tokens.end * c.dim,
+                  0.0F);
+    });
     for (std::int64_t e = 0; e < c.n_experts_used; ++e) {
         each<Add>(arm, [&](std::int64_t t) -> Add::Args {
             const std::int64_t slot = t * c.n_experts_used + e;

@@ -70,7 +70,7 @@ void sum_experts(Arm& arm, const Block& b) {
         std::copy_n(s.routed.begin(), n, s.ffn_out.begin());
         return;
     }
-    call<Add>(arm, {{n}, s.routed.data(), 1, s.ffn_out.data()});
+    spread<Add>(arm, {{n}, s.routed.data(), 1, s.ffn_out.data()});
 }
 
 }  // namespace steady
