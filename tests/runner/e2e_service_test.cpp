@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -97,6 +98,8 @@ TEST_F(Service, AForgedVerdictIsRefuted) {
 // The samples say reject. A worker that also invents what earlier attempts had shown makes the
 // stored verdict agree with the record; the owner's side asks the earlier attempts themselves.
 TEST_F(Service, AForgedPastIsRefuted) {
+    if (std::getenv("STEADY_LONG") == nullptr)
+        GTEST_SKIP() << "takes a minute: ctest -C long -L long";
     nlohmann::json slower = small_experiment();
     std::swap(slower["arms"]["A"], slower["arms"]["B"]);
     const nlohmann::json honest = run({"run", cli.experiment("slower", slower)}, 10);
@@ -131,6 +134,8 @@ TEST_F(Service, AForgedPastIsRefuted) {
 
 // A log file on a full disk is no reason to lose a measurement, nor to blame the job for it.
 TEST_F(Service, AFullLogEndsNoJob) {
+    if (std::getenv("STEADY_LONG") == nullptr)
+        GTEST_SKIP() << "takes a minute: ctest -C long -L long";
     run({"submit", cli.experiment("logged", small_experiment())});
     const int code = cli.run_into("/dev/full", {"worker", "--once"});
     EXPECT_EQ(code, 0);
