@@ -160,10 +160,10 @@ Response post_submit(const Request& request, Context& context) {
     }
     if (auto full = no_room(context)) return *full;
     if (!context.app.may_store(context.token_sha, stored_bytes(*result.spec))) {
-        Response response =
-            error_response(429, "this token has submitted too much for one day; allowed: " +
-                                    std::to_string(context.app.options.submit_bytes_per_day >> 20U) +
-                                    " MB of the database");
+        Response response = error_response(
+            429, "this token has submitted too much for one day; allowed: " +
+                     std::to_string(context.app.options.submit_bytes_per_day >> 20U) +
+                     " MB of the database");
         response.headers.emplace_back("Retry-After", "86400");
         return response;
     }
