@@ -31,7 +31,8 @@ const std::vector<OptionSpec>& plan_options() {
         {"--kernels", "PLAN", "\"reference\", or op=variant,… over the champions"},
         {"--kernel.OP", "VARIANT", "one op's variant"},
         {"--step.STEP", "NAME",
-         "one step's alternative: block apart|joined|whole, moe fused|…, mla absorbed|…, norm apart|…"},
+         "one step's alternative: block apart|joined|whole, moe fused|…, mla absorbed|…, norm "
+         "apart|…"},
         {"--threads", "T", "threads; default: all CPUs that the process may use"},
         {"--wait", "HOW", "spin, sleep or fetch between launches"},
         {"--cut", "HOW", "static, steal, dynamic, or dynamic:N (pieces per thread)"},
