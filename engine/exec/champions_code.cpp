@@ -63,7 +63,7 @@ std::span<const MeasuredCode> measured_code() { return kMeasured; }
 Evidence evidence_of(const Champion& champion) {
     if (champion.journal.empty()) return Evidence::none;
     for (const MeasuredCode& one : kMeasured) {
-        if (!one.of(champion)) continue;
+        if (one.op != champion.op || one.variant != champion.variant) continue;
         if (one.hash.empty()) return Evidence::uncommitted;
         return one.hash == code_of(one.op, one.variant) ? Evidence::current : Evidence::changed;
     }

@@ -12,11 +12,6 @@ struct MeasuredCode {
     std::string_view op, variant;
     std::string_view hash;  // of the code that ran; empty: its build held changes of no revision
     bool open = false;      // declared: today's code is not that code
-    std::string_view decided_on = "";  // where several classes decided for the variant: which
-    bool of(const Champion& champion) const {
-        return op == champion.op && variant == champion.variant &&
-               (decided_on.empty() || decided_on == champion.decided_on);
-    }
 };
 std::span<const MeasuredCode> measured_code();
 

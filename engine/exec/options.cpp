@@ -83,12 +83,8 @@ gpu::Launch parse_launch(const std::string& text) {
 
 void set_engine_flag(ArmOptions& options, const std::string& name, const std::string& value) {
     if (name == "wait") {
-        if (value != "spin" && value != "sleep" && value != "fetch") {
-            reject(name, value, "spin, sleep or fetch");
-        }
-        options.threads.wait = value == "spin"    ? Wait::spin
-                               : value == "sleep" ? Wait::sleep
-                                                  : Wait::fetch;
+        if (value != "spin" && value != "sleep") reject(name, value, "spin or sleep");
+        options.threads.wait = value == "spin" ? Wait::spin : Wait::sleep;
     } else if (name == "cut") {
         parse_cut(options.threads, value);
     } else if (name == "pin") {

@@ -32,17 +32,6 @@ Job bind(const Arm& arm, const Product& product, BoundProduct& slot) {
     return bound.task.job();
 }
 
-// Tells the pool which weights the product after the coming one reads, if tokens before went the
-// same way.
-void expect_next(Arm& arm, const Matrix& m) {
-    if (arm.options.threads.wait != Wait::fetch) return;
-    if (arm.in_order == arm.order.size()) arm.order.push_back(&m);
-    arm.order[arm.in_order] = &m;
-    ++arm.in_order;
-    const Matrix& next = *arm.order[arm.in_order < arm.order.size() ? arm.in_order : 0];
-    arm.pool.expect({next.data, static_cast<std::size_t>(next.groups * next.group_bytes)});
-}
-
 void multiply_some(Arm& arm, std::span<const Product> products) {
     const std::int64_t begin = arm.timed ? now_ns() : 0;
     std::array<BoundProduct, kMaxProducts> slots;
@@ -226,7 +215,6 @@ void multiply(Arm& arm, std::span<const Product> products) {
         }
         return;
     }
-    expect_next(arm, *products[0].m);
     for (; products.size() > kMaxProducts; products = products.subspan(kMaxProducts)) {
         multiply_some(arm, products.first(kMaxProducts));
     }

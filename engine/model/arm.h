@@ -55,10 +55,8 @@ struct Arm {
     std::array<EngineOps::Tuple<Counted>, 4> graph_counters{};  // of its graphs' passes
     std::int64_t joined_position = 0;                           // of the last embed_joined
     std::unique_ptr<gpu::Watch> watch;                          // on a GPU
-    std::vector<const Matrix*> order;  // of a token's products, as the last one went; wait=fetch
-    std::size_t in_order = 0;          // the coming product's place
-    bool timed = false;                // fill ns and bytes of the counters
-    Trace trace;                       // empty: nothing is recorded
+    bool timed = false;                                         // fill ns and bytes of the counters
+    Trace trace;                                                // empty: nothing is recorded
 
     bool on_gpu() const { return options.gpu >= 0; }
     void note(std::string_view name, std::int64_t block, std::span<const float> values) const {

@@ -137,7 +137,6 @@ void swiglu_hidden(Arm& arm, const Block& b) {
 void embed(Arm& arm, std::span<const std::int32_t> tokens, std::int64_t first) {
     if (arm.joined) return embed_joined(arm, tokens.back(), first);
     begin_pass(arm.state, arm.config, static_cast<std::int64_t>(tokens.size()));
-    arm.in_order = 0;
     const Matrix& m = arm.weights.token_embd;
     each<DequantizeRow>(arm, [&](std::int64_t t) -> DequantizeRow::Args {
         const std::int64_t token = tokens[static_cast<std::size_t>(t)];

@@ -34,7 +34,7 @@ const std::vector<OptionSpec>& plan_options() {
          "one step's alternative: block apart|joined|whole, moe fused|…, mla absorbed|…, norm "
          "apart|…"},
         {"--threads", "T", "threads; default: all CPUs that the process may use"},
-        {"--wait", "HOW", "spin, sleep or fetch between launches"},
+        {"--wait", "HOW", "spin or sleep between launches"},
         {"--cut", "HOW", "static, steal, dynamic, or dynamic:N (pieces per thread)"},
         {"--pin", "WHETHER", "on or off: threads bound to CPUs"},
         {"--batch", "N", "tokens of a prompt per pass, default 64; 1: token by token"},

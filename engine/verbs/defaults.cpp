@@ -74,8 +74,9 @@ nlohmann::ordered_json defaults_json() {
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();
     for (const Champion& one : champions()) {
         const auto all = measured_code();
-        const auto row = std::find_if(all.begin(), all.end(),
-                                      [&](const MeasuredCode& code) { return code.of(one); });
+        const auto row = std::find_if(all.begin(), all.end(), [&](const MeasuredCode& code) {
+            return code.op == one.op && code.variant == one.variant;
+        });
         const Evidence evidence = evidence_of(one);
         const bool open = evidence != Evidence::current && evidence != Evidence::none;
         rows.push_back({{"op", one.op},

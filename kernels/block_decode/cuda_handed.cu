@@ -1,6 +1,8 @@
 // A block in five kernels. Expected: each is a matter of latencies, and their sum falls by half: a
 // vector arrives ready to multiply, weights are on their way before it, the router is no phase of
 // its own, and attention meets twice where it met four times.
+#include <algorithm>
+
 #include "kernels/block_decode/cuda.h"
 #include "kernels/layouts/planes.h"
 #include "kernels/mla_decode/cuda.h"
@@ -39,18 +41,32 @@ static bool feed_forward_supported(const BlockDecodeShape& s) {
     const auto fits = [](Type type, std::int64_t width) {
         return width == 0 || (in_planes(type) && width % 32 == 0);
     };
-    if (!fits(s.expert_type, s.hidden) || !fits(s.shared_type, s.shared)) return false;
-    if (s.n_experts > 256 || s.n_used > 16 || in_planes(s.router_type)) return false;
-    // All rows of a group of outputs lie in shared memory at once, of types as wide as 8 bits.
-    const std::int64_t row =
-        planes::packed_bytes({16, s.hidden, s.expert_type}) * s.n_used +
-        (s.shared > 0 ? planes::packed_bytes({16, s.shared, s.shared_type}) : 0) +
-        s.n_hidden() / 32 * 48;
-    return row <= cuda::kMostShared;
+    return fits(s.expert_type, s.hidden) && fits(s.shared_type, s.shared) && s.n_experts <= 256 &&
+           s.n_used <= 16 && !in_planes(s.router_type);
+}
+
+// Of the kernel that takes most: each keeps its vector and all its rows in shared memory.
+static std::int64_t shared_bytes(const BlockDecodeShape& s) {
+    const auto rows = [](std::int64_t n, std::int64_t cols, Type type) {
+        return cols == 0 ? 0 : planes::packed_bytes({n, cols, type});
+    };
+    const auto vector = [](std::int64_t n) { return n / 32 * 48; };
+    const std::int64_t group = 16, values = s.n_heads * s.n_value;
+    const std::int64_t hidden = std::max(s.n_used > 0 ? rows(group, s.cols, s.expert_type) : 0,
+                                         s.shared > 0 ? rows(group, s.cols, s.shared_type) : 0);
+    const std::int64_t attention =
+        rows(32, s.q_rank, s.type) + rows(s.n_value / cuda::kAttentionTeam, s.kv_rank, s.type) +
+        vector(s.q_rank + s.kv_rank) +
+        4 * (2 * (s.kv_rank + s.n_rot) + (s.n_nope / 32 + 16) * (s.kv_rank + 4));
+    return std::max({vector(s.cols) + rows(group, s.cols, s.type), attention,
+                     vector(values) + rows(group, values, s.type), vector(s.cols) + 2 * hidden,
+                     vector(s.n_hidden()) + s.n_used * rows(group, s.hidden, s.expert_type) +
+                         rows(group, s.shared, s.shared_type)});
 }
 
 static bool supports(const BlockDecodeShape& s) {
-    return s.cols % 64 == 0 && attention_supported(s) && feed_forward_supported(s);
+    return s.cols % 64 == 0 && attention_supported(s) && feed_forward_supported(s) &&
+           shared_bytes(s) <= cuda::kMostShared;
 }
 
 static const Variant<BlockDecode> variant{"cuda_handed",

@@ -106,13 +106,12 @@ __device__ inline float4 weights_to_hand(const float* norm, int group) {
 }
 
 // Where a vector is handed over, with the sums of squares of its groups, or null. What hundreds of
-// blocks read at once lies there in several copies, since they wait in line for a cache's line.
+// blocks read at once lies there in up to eight copies, since they wait in line for a cache's line.
 struct Receivers {
     unsigned char* bytes;
     float* squares;  // [copies][n / kGroup]
     int n;
 };
-constexpr int kMostCopies = 8;
 
 // The block's sixteen values as group `group` of the next product's vector, times those weights;
 // their own squares' sum goes along where somebody asks for it. By one warp, which makes all copies
@@ -145,23 +144,7 @@ struct HandedUnit {
 template <class U>
 __device__ U taken(const RowParts& row, int u) {
     U unit;
-    if constexpr (sizeof(unit.q) == 32) {
-        unit.q[0] = reinterpret_cast<const uint4*>(row.quants)[2 * u];
-        unit.q[1] = reinterpret_cast<const uint4*>(row.quants)[2 * u + 1];
-    } else {
-        unit.q = reinterpret_cast<const uint4*>(row.quants)[u];
-    }
-    if constexpr (std::is_same_v<U, Unit<Form::q5_k>>) {
-        unit.upper = reinterpret_cast<const unsigned*>(row.upper)[u];
-        unit.both = reinterpret_cast<const unsigned short*>(row.scales)[u];
-        unit.d = reinterpret_cast<const unsigned*>(row.of_eight)[u / 8];
-    } else if constexpr (std::is_same_v<U, Unit<Form::q6_k>>) {
-        unit.upper = reinterpret_cast<const uint2*>(row.upper)[u];
-        unit.both = reinterpret_cast<const unsigned short*>(row.scales)[u];
-        unit.d = reinterpret_cast<const unsigned short*>(row.of_eight)[u / 8];
-    } else {
-        unit.d = reinterpret_cast<const unsigned short*>(row.scales)[u];
-    }
+    unit.template load<ReadPlain>(row, u);
     return unit;
 }
 
@@ -169,19 +152,29 @@ __device__ inline int dot_words(int sum, unsigned w, unsigned x) {
     return __dp4a(static_cast<int>(w), static_cast<int>(x), sum);
 }
 
-// As Unit::dot, with a scale for each half of the vector's unit.
-__device__ inline float dot(const Unit<Form::q4_0>& w, const HandedUnit& x) {
-    const unsigned bits[4] = {w.q.x, w.q.y, w.q.z, w.q.w};
+// Sums of the products in the two halves of a unit.
+struct Halves {
+    float low, high;
+};
+// Of nibbles; above(i, high) are the bits of word i of a half above them.
+template <class Above>
+__device__ Halves dot_nibbles(const uint4& q, const HandedUnit& x, Above above) {
+    const unsigned bits[4] = {q.x, q.y, q.z, q.w};
     const unsigned low[4] = {x.low.x, x.low.y, x.low.z, x.low.w};
     const unsigned high[4] = {x.high.x, x.high.y, x.high.z, x.high.w};
     int a = 0, b = 0;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-        a = dot_words(a, bits[i] & 0x0F0F0F0FU, low[i]);
-        b = dot_words(b, bits[i] >> 4 & 0x0F0F0F0FU, high[i]);
+        a = dot_words(a, (bits[i] & 0x0F0F0F0FU) | above(i, false), low[i]);
+        b = dot_words(b, (bits[i] >> 4 & 0x0F0F0F0FU) | above(i, true), high[i]);
     }
-    return half_value(w.d) *
-           (x.s.x * static_cast<float>(a) + x.s.y * static_cast<float>(b) - 8.0F * (x.s.z + x.s.w));
+    return {x.s.x * static_cast<float>(a), x.s.y * static_cast<float>(b)};
+}
+
+// As Unit::dot, with a scale for each half of the vector's unit.
+__device__ inline float dot(const Unit<Form::q4_0>& w, const HandedUnit& x) {
+    const Halves of = dot_nibbles(w.q, x, [](int, bool) { return 0U; });
+    return half_value(w.d) * (of.low + of.high - 8.0F * (x.s.z + x.s.w));
 }
 __device__ inline float dot(const Unit<Form::q8_0>& w, const HandedUnit& x) {
     int a = 0, b = 0;
@@ -192,52 +185,21 @@ __device__ inline float dot(const Unit<Form::q8_0>& w, const HandedUnit& x) {
     return half_value(w.d) * (x.s.x * static_cast<float>(a) + x.s.y * static_cast<float>(b));
 }
 __device__ inline float dot(const Unit<Form::q5_k>& w, const HandedUnit& x) {
-    const unsigned bits[4] = {w.q.x, w.q.y, w.q.z, w.q.w};
-    const unsigned low[4] = {x.low.x, x.low.y, x.low.z, x.low.w};
-    const unsigned high[4] = {x.high.x, x.high.y, x.high.z, x.high.w};
-    int a = 0, b = 0;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        a = dot_words(a, (bits[i] & 0x0F0F0F0FU) | w.fifth(i), low[i]);
-        b = dot_words(b, (bits[i] >> 4 & 0x0F0F0F0FU) | w.fifth(i + 4), high[i]);
-    }
-    return w.scale() * (x.s.x * static_cast<float>(a) + x.s.y * static_cast<float>(b)) -
-           w.least() * (x.s.z + x.s.w);
+    const Halves of =
+        dot_nibbles(w.q, x, [&](int i, bool high) { return w.fifth(high ? i + 4 : i); });
+    return w.scale() * (of.low + of.high) - w.least() * (x.s.z + x.s.w);
 }
 __device__ inline float dot(const Unit<Form::q6_k>& w, const HandedUnit& x) {
-    const unsigned bits[4] = {w.q.x, w.q.y, w.q.z, w.q.w};
-    const unsigned low[4] = {x.low.x, x.low.y, x.low.z, x.low.w};
-    const unsigned high[4] = {x.high.x, x.high.y, x.high.z, x.high.w};
-    int a = 0, b = 0;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        a = dot_words(a, (bits[i] & 0x0F0F0F0FU) | Unit<Form::q6_k>::pair(w.upper.x, i), low[i]);
-        b = dot_words(b, (bits[i] >> 4 & 0x0F0F0F0FU) | Unit<Form::q6_k>::pair(w.upper.y, i),
-                      high[i]);
-    }
+    const Halves of = dot_nibbles(w.q, x, [&](int i, bool high) {
+        return Unit<Form::q6_k>::pair(high ? w.upper.y : w.upper.x, i);
+    });
     const auto first = static_cast<float>(static_cast<signed char>(w.both & 0xFF));
     const auto second = static_cast<float>(static_cast<signed char>(w.both >> 8));
-    return half_value(w.d) * (first * (x.s.x * static_cast<float>(a) - 32.0F * x.s.z) +
-                              second * (x.s.y * static_cast<float>(b) - 32.0F * x.s.w));
+    return half_value(w.d) *
+           (first * (of.low - 32.0F * x.s.z) + second * (of.high - 32.0F * x.s.w));
 }
 
-// with_form for the forms that planes have.
-template <class Work>
-__device__ inline void with_planes(Form form, Work work) {
-    switch (form) {
-        case Form::q4_0:
-            return work(Unit<Form::q4_0>{});
-        case Form::q5_k:
-            return work(Unit<Form::q5_k>{});
-        case Form::q6_k:
-            return work(Unit<Form::q6_k>{});
-        default:
-            return work(Unit<Form::q8_0>{});
-    }
-}
-
-// The same where the kernel was made for one form, kOnly: a kernel of all forms is so long that it
-// waits for its own instructions.
+// with_planes() where the kernel was made for one form, kOnly; as with_form_of().
 template <int kOnly, class Work>
 __device__ inline void with_planes_of(Form form, Work work) {
     if constexpr (kOnly >= 0) {

@@ -448,7 +448,6 @@ __global__ void __launch_bounds__(kThreads, 2)
     join_team<kKnown>(call, room, team);
     __syncthreads();
     make_values<kKnown>(call, room, head, values, arrivals + 1, team);
-
 #endif
 }
 

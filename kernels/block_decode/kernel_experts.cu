@@ -1,6 +1,6 @@
 // The feed-forward behind the output product: hidden values of the chosen experts and the shared
 // one, then their outputs with the weighted sum and the residual. The router's sums lie there in
-// parts, so that each block chooses for itself, in one warp, and asks for its rows at once.
+// parts, so that each block chooses for itself and asks for its rows at once.
 #include <algorithm>
 
 #include "kernels/block_decode/cuda.h"
@@ -86,11 +86,13 @@ __device__ void choose(const Router& r, Choice& choice, float bias) {
     float largest = 0, total = 0;
     if (!r.sigmoid) {
         largest = -INFINITY;
-        for (int e = lane; e < r.n_experts; e += 32)
+        for (int e = lane; e < r.n_experts; e += 32) {
             largest = fmaxf(largest, choice.factor * choice.logit[e]);
+        }
         largest = warp_largest(largest);
-        for (int e = lane; e < r.n_experts; e += 32)
+        for (int e = lane; e < r.n_experts; e += 32) {
             total += expf(choice.factor * choice.logit[e] - largest);
+        }
         total = warp_sum(total);
     }
     const auto probability = [&](int e) {
@@ -129,10 +131,6 @@ __device__ void keep(const HiddenCall& call, const Choice& choice) {
     call.ids[k] = choice.ids[k];
     call.weights[k] = choice.probability[k] * factor;
 }
-
-#endif
-
-#if __CUDA_ARCH__ >= 900
 
 // The warp's two rows of gate and of up.
 template <int kOnly>
@@ -237,9 +235,9 @@ __global__ void __launch_bounds__(kExpertThreads, 4)
         values[2 * warp + lane] = lane == 0 ? gated(sums[0], sums[2]) : gated(sums[1], sums[3]);
     }
     __syncthreads();
-    if (warp == 0)
+    if (warp == 0) {
         hand_over({call.out, nullptr, n_hidden}, kHiddenCopies, block, values, {1, 1, 1, 1});
-
+    }
 #endif
 }
 
@@ -331,7 +329,6 @@ __global__ void __launch_bounds__(kExpertThreads, 2)
     if (warp == 0 && call.norm != nullptr) {
         hand_over({call.out, call.squares, rows}, 1, group, values, norm);
     }
-
 #endif
 }
 

@@ -112,7 +112,6 @@ __global__ void __launch_bounds__(kFirstThreads, 2)
     } else if (call.query_norm != nullptr) {
         hand_over({call.query, call.out_squares[0], m.rows}, 1, group, values, weights);
     }
-
 #endif
 }
 
@@ -148,6 +147,8 @@ __global__ void __launch_bounds__(kOutputThreads, 2)
     const Handed x = handed_at(memory, call.n);
     auto* rows = reinterpret_cast<unsigned char*>(memory) + handed_bytes(call.n);
     const int chunk = chunk_bytes(call.m.form, call.m.cols);
+    const bool routes = call.n_experts != 0;
+    if (routes) arrive_in_cluster();
     if (t == 0) {
         make_arrivals(arrivals, 2);
         for (int i = 0; i < 2; ++i) {
@@ -155,7 +156,6 @@ __global__ void __launch_bounds__(kOutputThreads, 2)
             ask_rows(rows + i * chunk, call.m, group * kGroup + 8 * i, 8, arrivals + i);
         }
     }
-    if (call.n_experts != 0) arrive_in_cluster();
     // This group's columns of the router, and its norm's weights.
     float4 router[kMostRouterLoads];
     const int column = group * kGroup + t % 4 * 4;
@@ -168,7 +168,6 @@ __global__ void __launch_bounds__(kOutputThreads, 2)
         }
     }
     const float4 norm = __ldg(reinterpret_cast<const float4*>(call.norm + column));
-    const bool routes = call.n_experts != 0;
     const int size = static_cast<int>(cluster.num_blocks());
     wait_for_producers();
     float before = 0;
@@ -183,7 +182,6 @@ __global__ void __launch_bounds__(kOutputThreads, 2)
             put_four(x, base + t, v, valid);
         }
     }
-
     __syncthreads();
     await(arrivals + warp / 4);
     float sums[2] = {};
@@ -232,7 +230,6 @@ __global__ void __launch_bounds__(kOutputThreads, 2)
             call.logits[(copy * parts + part) * call.n_experts + e] = sum;
         }
     }
-
 #endif
 }
 

@@ -64,6 +64,22 @@ __device__ inline uint4 load_once(const uint4* p) {
     return v;
 }
 
+// How a unit's parts are read: from global memory, where they pass once, or from wherever they lie.
+struct ReadOnce {
+    __device__ static uint4 wide(const uint4* p) { return load_once(p); }
+    template <class T>
+    __device__ static T narrow(const T* p) {
+        return __ldg(p);
+    }
+};
+struct ReadPlain {
+    __device__ static uint4 wide(const uint4* p) { return *p; }
+    template <class T>
+    __device__ static T narrow(const T* p) {
+        return *p;
+    }
+};
+
 __device__ inline float half_value(unsigned short bits) {
     return __half2float(__ushort_as_half(bits));
 }
@@ -104,9 +120,10 @@ struct Unit<Form::q4_0> {
 
     __device__ static int units(int cols) { return cols / 32; }
     __device__ static RowParts row(const Matrix& m, int r) { return row_parts<16, 0, 0>(m, r); }
+    template <class Read = ReadOnce>
     __device__ void load(const RowParts& row, int u) {
-        q = load_once(reinterpret_cast<const uint4*>(row.quants) + u);
-        d = __ldg(reinterpret_cast<const unsigned short*>(row.scales) + u);
+        q = Read::wide(reinterpret_cast<const uint4*>(row.quants) + u);
+        d = Read::narrow(reinterpret_cast<const unsigned short*>(row.scales) + u);
     }
     __device__ float dot(const Vector& x, int u) const {
         const uint4 low = x.low[u], high = x.high[u];
@@ -137,10 +154,11 @@ struct Unit<Form::q8_0> {
 
     __device__ static int units(int cols) { return cols / 32; }
     __device__ static RowParts row(const Matrix& m, int r) { return row_parts<32, 0, 0>(m, r); }
+    template <class Read = ReadOnce>
     __device__ void load(const RowParts& row, int u) {
-        q[0] = load_once(reinterpret_cast<const uint4*>(row.quants) + 2 * u);
-        q[1] = load_once(reinterpret_cast<const uint4*>(row.quants) + 2 * u + 1);
-        d = __ldg(reinterpret_cast<const unsigned short*>(row.scales) + u);
+        q[0] = Read::wide(reinterpret_cast<const uint4*>(row.quants) + 2 * u);
+        q[1] = Read::wide(reinterpret_cast<const uint4*>(row.quants) + 2 * u + 1);
+        d = Read::narrow(reinterpret_cast<const unsigned short*>(row.scales) + u);
     }
     __device__ float dot(const Vector& x, int u) const {
         const uint4 low = x.low[u], high = x.high[u];
@@ -173,11 +191,12 @@ struct Unit<Form::q5_k> {
 
     __device__ static int units(int cols) { return cols / 32; }
     __device__ static RowParts row(const Matrix& m, int r) { return row_parts<16, 4, 4>(m, r); }
+    template <class Read = ReadOnce>
     __device__ void load(const RowParts& row, int u) {
-        q = load_once(reinterpret_cast<const uint4*>(row.quants) + u);
-        upper = __ldg(reinterpret_cast<const unsigned*>(row.upper) + u);
-        both = __ldg(reinterpret_cast<const unsigned short*>(row.scales) + u);
-        d = __ldg(reinterpret_cast<const unsigned*>(row.of_eight) + u / 8);
+        q = Read::wide(reinterpret_cast<const uint4*>(row.quants) + u);
+        upper = Read::narrow(reinterpret_cast<const unsigned*>(row.upper) + u);
+        both = Read::narrow(reinterpret_cast<const unsigned short*>(row.scales) + u);
+        d = Read::narrow(reinterpret_cast<const unsigned*>(row.of_eight) + u / 8);
     }
     // Value 4w … 4w + 3's fifth bits.
     __device__ unsigned fifth(int w) const { return (upper >> w & 0x01010101U) << 4; }
@@ -222,11 +241,12 @@ struct Unit<Form::q6_k> {
 
     __device__ static int units(int cols) { return cols / 32; }
     __device__ static RowParts row(const Matrix& m, int r) { return row_parts<16, 8, 2>(m, r); }
+    template <class Read = ReadOnce>
     __device__ void load(const RowParts& row, int u) {
-        q = load_once(reinterpret_cast<const uint4*>(row.quants) + u);
-        upper = __ldg(reinterpret_cast<const uint2*>(row.upper) + u);
-        both = __ldg(reinterpret_cast<const unsigned short*>(row.scales) + u);
-        d = __ldg(reinterpret_cast<const unsigned short*>(row.of_eight) + u / 8);
+        q = Read::wide(reinterpret_cast<const uint4*>(row.quants) + u);
+        upper = Read::narrow(reinterpret_cast<const uint2*>(row.upper) + u);
+        both = Read::narrow(reinterpret_cast<const unsigned short*>(row.scales) + u);
+        d = Read::narrow(reinterpret_cast<const unsigned short*>(row.of_eight) + u / 8);
     }
     __device__ static unsigned pair(unsigned word, int w) {
         return (word >> (2 * w) & 0x03030303U) << 4;
@@ -296,23 +316,27 @@ struct Unit<Form::scalars> {
     __device__ float dot(const Vector& x, int u) const { return q * x.f[u]; }
 };
 
-// Calls work(Unit<form>{}) with the form as a constant.
+// Calls work(Unit<form>{}) with the form as a constant, for the forms that planes have.
 template <class Work>
-__device__ inline void with_form(Form form, Work work) {
+__device__ inline void with_planes(Form form, Work work) {
     switch (form) {
-        case Form::floats:
-            return work(Unit<Form::floats>{});
-        case Form::scalars:
-            return work(Unit<Form::scalars>{});
         case Form::q4_0:
             return work(Unit<Form::q4_0>{});
         case Form::q5_k:
             return work(Unit<Form::q5_k>{});
         case Form::q6_k:
             return work(Unit<Form::q6_k>{});
-        case Form::q8_0:
+        default:
             return work(Unit<Form::q8_0>{});
     }
+}
+
+// The same for every form.
+template <class Work>
+__device__ inline void with_form(Form form, Work work) {
+    if (form == Form::floats) return work(Unit<Form::floats>{});
+    if (form == Form::scalars) return work(Unit<Form::scalars>{});
+    with_planes(form, work);
 }
 
 // The same where the kernel was made for one form, kOnly; a kernel of all forms is so long that it

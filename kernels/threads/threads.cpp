@@ -4,7 +4,6 @@
 #include "kernels/threads/threads.h"
 
 #include <fmt/core.h>
-#include <immintrin.h>
 #include <pthread.h>
 #include <sched.h>
 
@@ -19,10 +18,6 @@ namespace {
 
 constexpr int kSpinsBeforeYield = 1 << 11;
 constexpr int kSpinsBeforeSleep = 1 << 12;
-
-constexpr std::int64_t kLine = 64;              // bytes of a cache line
-constexpr std::int64_t kMostAhead = 256 << 10;  // bytes that a thread fetches before a launch
-constexpr int kLinesAtOnce = 8;                 // between two looks at whether work has come
 
 void relax() noexcept { __builtin_ia32_pause(); }
 
@@ -103,9 +98,7 @@ int usable_cpus() {
     return std::max(1, CPU_COUNT(&set));
 }
 
-std::string_view wait_name(Wait wait) {
-    return wait == Wait::spin ? "spin" : wait == Wait::sleep ? "sleep" : "fetch";
-}
+std::string_view wait_name(Wait wait) { return wait == Wait::spin ? "spin" : "sleep"; }
 std::string cut_name(const ThreadOptions& options) {
     if (options.cut != Cut::dynamic) return options.cut == Cut::fixed ? "static" : "steal";
     return options.pieces_per_thread == kPiecesPerThread
@@ -167,44 +160,20 @@ void ThreadPool::launch(std::span<const Stage> stages) noexcept {
     ++counters_.launches;
     counters_.barriers += static_cast<std::int64_t>(stages.size());
     stages_ = stages;
-    ahead_ = options_.wait == Wait::fetch ? expected_ : std::span<const std::byte>();
-    expected_ = {};
     prepare_shares();
-    if (workers_.empty()) {
-        run_stages(0);
-        return;
-    }
+    if (workers_.empty()) return run_stages(0);
     parked_.store(false, std::memory_order_relaxed);
     epoch_.fetch_add(1, std::memory_order_seq_cst);
     if (sleepers_.load(std::memory_order_seq_cst) > 0) epoch_.notify_all();
     run_stages(0);
 }
 
-ThreadPool::Ahead ThreadPool::run_stages(int thread) noexcept {
+void ThreadPool::run_stages(int thread) noexcept {
     const std::span<const Stage> stages = stages_;
-    Ahead ahead;
     for (std::size_t i = 0; i < stages.size(); ++i) {
         run_stage(static_cast<int>(i), thread);
-        if (i + 1 == stages.size()) ahead = ahead_of(thread);
-        meet(thread, ahead);
+        meet(thread);
     }
-    return ahead;
-}
-
-ThreadPool::Ahead ThreadPool::ahead_of(int thread) const noexcept {
-    const auto bytes = static_cast<std::int64_t>(ahead_.size());
-    const std::byte* begin = ahead_.data() + bytes * thread / options_.threads;
-    const std::int64_t part = bytes * (thread + 1) / options_.threads - (begin - ahead_.data());
-    return {begin, begin + std::min(part, kMostAhead)};
-}
-
-// The second-level cache keeps what comes; the first would lose what its thread works on.
-void ThreadPool::Ahead::wait_a_little() noexcept {
-    if (at == end) return relax();
-    for (int i = 0; i < kLinesAtOnce && at < end; ++i, at += kLine) {
-        _mm_prefetch(reinterpret_cast<const char*>(at), _MM_HINT_T1);
-    }
-    if (at >= end) at = end;
 }
 
 // What a launch hands out, before any thread looks.
@@ -257,7 +226,7 @@ void ThreadPool::run_shares(Stage jobs, std::size_t stage, int thread) noexcept 
 
 // A counting barrier. The last to arrive opens the next meeting; nobody sleeps here, since the wait
 // is a fraction of one kernel's time.
-void ThreadPool::meet(int thread, Ahead& ahead) noexcept {
+void ThreadPool::meet(int thread) noexcept {
     const auto n = static_cast<std::uint32_t>(options_.threads);
     if (n == 1) return;
     const std::int64_t begin = thread == 0 && time_barriers_ ? now_ns() : 0;
@@ -267,7 +236,7 @@ void ThreadPool::meet(int thread, Ahead& ahead) noexcept {
         meeting_.store(meeting + 1, std::memory_order_release);
     } else {
         for (int spins = 1; meeting_.load(std::memory_order_acquire) == meeting; ++spins) {
-            ahead.wait_a_little();
+            relax();
             if (spins % kSpinsBeforeYield == 0) sched_yield();
         }
     }
@@ -283,7 +252,7 @@ void ThreadPool::wake() noexcept {
 
 void ThreadPool::park() noexcept { parked_.store(true, std::memory_order_relaxed); }
 
-std::uint32_t ThreadPool::wait_for_launch(std::uint32_t seen, Ahead ahead) noexcept {
+std::uint32_t ThreadPool::wait_for_launch(std::uint32_t seen) noexcept {
     for (int spins = 1;; ++spins) {
         const std::uint32_t epoch = epoch_.load(std::memory_order_acquire);
         if (epoch != seen) return epoch;
@@ -294,18 +263,17 @@ std::uint32_t ThreadPool::wait_for_launch(std::uint32_t seen, Ahead ahead) noexc
             sleepers_.fetch_sub(1, std::memory_order_relaxed);
             continue;
         }
-        ahead.wait_a_little();
+        relax();
         if (spins % kSpinsBeforeYield == 0) sched_yield();
     }
 }
 
 void ThreadPool::work(int thread) noexcept {
     std::uint32_t seen = 0;
-    Ahead ahead;
     for (;;) {
-        seen = wait_for_launch(seen, ahead);
+        seen = wait_for_launch(seen);
         if (stop_.load(std::memory_order_acquire)) return;
-        ahead = run_stages(thread);
+        run_stages(thread);
     }
 }
 

@@ -16,9 +16,8 @@
 
 namespace steady {
 
-// Between launches a worker spins (and yields the CPU after a while), or spins shortly and sleeps,
-// or first fetches what the next launch reads (see expect) and then spins.
-enum class Wait { spin, sleep, fetch };
+// Between launches a worker spins (and yields the CPU after a while), or spins shortly and sleeps.
+enum class Wait { spin, sleep };
 // Rows are cut once, evenly; or handed out piece by piece to whoever is free; or cut evenly, and
 // who is done first takes pieces from the end of another's share.
 enum class Cut { fixed, dynamic, steal };
@@ -62,11 +61,6 @@ public:
     void launch(std::span<const Stage> stages) noexcept;
     void launch(const Job& job) noexcept;
 
-    // What the launch after the coming one reads first, each thread a part of it. With Wait::fetch,
-    // threads that have nothing to do after the coming launch bring the beginning of their parts
-    // into their caches: memory works while one thread quantises or norms, or waits for another.
-    void expect(std::span<const std::byte> memory) noexcept { expected_ = memory; }
-
     // Wakes parked workers, so that the next launch finds them waiting. Not counted as a launch.
     void wake() noexcept;
     // Workers sleep in the kernel from now until the next launch: an idle pool takes no CPU.
@@ -83,28 +77,20 @@ public:
     static constexpr int kMaxJobs = 16;  // per stage; beyond either, every cut is a static one
 
 private:
-    // What a thread may still fetch.
-    struct Ahead {
-        const std::byte* at = nullptr;
-        const std::byte* end = nullptr;
-        void wait_a_little() noexcept;
-    };
     void make_shares();
     void work(int thread) noexcept;
-    Ahead run_stages(int thread) noexcept;
+    void run_stages(int thread) noexcept;
     void run_stage(int stage, int thread) noexcept;
     void prepare_shares() noexcept;
     void run_shares(Stage jobs, std::size_t stage, int thread) noexcept;
     std::atomic<std::uint64_t>& share(int owner, std::size_t stage, std::size_t job) noexcept;
-    Ahead ahead_of(int thread) const noexcept;
-    void meet(int thread, Ahead& ahead) noexcept;
-    std::uint32_t wait_for_launch(std::uint32_t seen, Ahead ahead) noexcept;
+    void meet(int thread) noexcept;
+    std::uint32_t wait_for_launch(std::uint32_t seen) noexcept;
 
     ThreadOptions options_;
     LaunchCounters counters_;
     bool time_barriers_ = false;
     std::span<const Stage> stages_;
-    std::span<const std::byte> expected_, ahead_;  // said for the coming launch; of the present one
     int n_shares_ = 0;  // of a job: one per thread to steal from, one for all, or none
     std::vector<std::atomic<std::uint64_t>> shares_;  // [n_shares_][kMaxStages][kMaxJobs]
     std::vector<std::thread> workers_;

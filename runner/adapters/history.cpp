@@ -1,11 +1,13 @@
 // Which reader a name stands for, and what they share: hashes in paths, times as text.
 #include "runner/adapters/history.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <ctime>
 #include <map>
 
 #include "kernels/base/error.h"
@@ -17,15 +19,6 @@ namespace {
 constexpr std::size_t kHashDigits = 40, kFewestDigits = 7;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-// Days from 1970-01-01 in the Gregorian calendar.
-std::int64_t days_since_1970(std::int64_t year, int month, int day) {
-    year -= month <= 2 ? 1 : 0;
-    const std::int64_t era = (year >= 0 ? year : year - 399) / 400;
-    const std::int64_t of_era = year - era * 400;
-    const std::int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
-}
 
 // The number at text[at, at + n); nothing when a digit is missing.
 std::optional<int> digits(std::string_view text, std::size_t at, std::size_t n) {
@@ -130,35 +123,24 @@ std::optional<std::int64_t> seconds_of(std::string_view text) {
         text[13] != ':' || text[16] != ':') {
         return std::nullopt;
     }
-    const bool real = *month >= 1 && *month <= 12 && *day >= 1 && *day <= 31 && *hour < 24 &&
-                      *minute < 60 && *second <= 60;
-    if (!real) return std::nullopt;
+    if (*hour > 23 || *minute > 59 || *second > 60) return std::nullopt;
+    std::tm date{};
+    date.tm_year = *year - 1900;
+    date.tm_mon = *month - 1;
+    date.tm_mday = *day;
+    const std::time_t midnight = ::timegm(&date);  // makes 30 February the first of March or so
+    if (date.tm_mon != *month - 1 || date.tm_mday != *day) return std::nullopt;
     std::size_t end = 19;
     if (end < text.size() && text[end] == '.') {
         for (++end; end < text.size() && is_digit(text[end]);) ++end;
     }
     const auto zone = zone_of(text.substr(end));
     if (!zone) return std::nullopt;
-    return days_since_1970(*year, *month, *day) * 86400 + *hour * 3600 + *minute * 60 + *second -
-           *zone;
+    return midnight + *hour * 3600 + *minute * 60 + *second - *zone;
 }
 
 std::string utc_text(std::int64_t seconds) {
-    std::int64_t day = seconds / 86400, of_day = seconds % 86400;
-    if (of_day < 0) {
-        of_day += 86400;
-        --day;
-    }
-    day += 719468;
-    const std::int64_t era = (day >= 0 ? day : day - 146096) / 146097;
-    const std::int64_t of_era = day - era * 146097;
-    const std::int64_t of_400 = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-    const std::int64_t of_year = of_era - (365 * of_400 + of_400 / 4 - of_400 / 100);
-    const std::int64_t shifted = (5 * of_year + 2) / 153;
-    const std::int64_t month = shifted < 10 ? shifted + 3 : shifted - 9;
-    return fmt::format(
-        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", of_400 + era * 400 + (month <= 2 ? 1 : 0), month,
-        of_year - (153 * shifted + 2) / 5 + 1, of_day / 3600, of_day / 60 % 60, of_day % 60);
+    return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(seconds)));
 }
 
 namespace adapters_detail {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <random>
 
 #include "runner/judge/analysis_text.h"
 
@@ -15,18 +16,9 @@ namespace steady {
 namespace {
 
 constexpr int kPermutations = 4999;
+constexpr std::uint64_t kSeed = 30;
 constexpr double kPlacementP = 0.01;
 constexpr std::size_t kFewestPerPlacement = 2;
-
-struct Mixer {  // SplitMix64
-    std::uint64_t state = 30;
-    std::uint64_t next() {
-        std::uint64_t z = state += 0x9E3779B97F4A7C15U;
-        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
-        z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
-        return z ^ (z >> 31);
-    }
-};
 
 // Σ n_g · mean_g²: the part of the sum of squares that lies between groups, up to a constant.
 double between(Values d, const std::vector<std::size_t>& group, std::size_t n_groups) {
@@ -43,11 +35,12 @@ double between(Values d, const std::vector<std::size_t>& group, std::size_t n_gr
 double permutation_p(Values d, const std::vector<std::size_t>& group, std::size_t n_groups) {
     const double seen = between(d, group, n_groups);
     std::vector<double> shuffled(d.begin(), d.end());
-    Mixer random;
+    std::mt19937_64 random(kSeed);
     int as_far = 1;
     for (int i = 0; i < kPermutations; ++i) {
-        for (std::size_t k = shuffled.size() - 1; k > 0; --k)
-            std::swap(shuffled[k], shuffled[random.next() % (k + 1)]);
+        for (std::size_t k = shuffled.size() - 1; k > 0; --k) {
+            std::swap(shuffled[k], shuffled[random() % (k + 1)]);
+        }
         as_far += between(shuffled, group, n_groups) >= seen - 1e-15 ? 1 : 0;
     }
     return static_cast<double>(as_far) / (kPermutations + 1);
@@ -101,7 +94,7 @@ std::optional<PlacementSpread> placement_spread(Values d, Values placement, doub
     out.spread = spread_between(groups, flat.size());
     out.p = permutation_p(flat, group_of, groups.size());
     const auto [low, high] = std::minmax_element(out.medians.begin(), out.medians.end());
-    out.depends = out.p<kPlacementP&& * high - *low> matters;
+    out.depends = (out.p < kPlacementP) && (*high - *low > matters);
     return out;
 }
 

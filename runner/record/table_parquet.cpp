@@ -1,7 +1,8 @@
 // Parquet: the columns of each group of rows as pages, then the metadata, which Thrift's compact
-// protocol encodes. Field numbers and enumerations are those of parquet.thrift of the Parquet
-// format. Values repeat in long runs (an experiment's id stands in each of its rows), so texts are
-// dictionaries whose indices are run-length encoded.
+// protocol encodes; written here, since Debian 12 has no library for it. Field numbers and
+// enumerations are those of parquet.thrift of the Parquet format. Values repeat in long runs (an
+// experiment's id stands in each of its rows), so texts are dictionaries whose indices are
+// run-length encoded.
 #include <algorithm>
 #include <map>
 

@@ -61,6 +61,36 @@ protected:
     }
 };
 
+// Wider than a block of threads can hold: the model runs with its blocks in parts.
+TEST(WholeBlocks, WhatDoesNotFitSharedMemoryIsRefused) {
+    const auto* variant = find_variant<BlockDecode>("cuda_handed").variant;
+    if (variant == nullptr) GTEST_SKIP() << "built without CUDA";
+    const BlockDecodeShape glm{.cols = 2048,
+                               .n_heads = 20,
+                               .q_rank = 768,
+                               .n_nope = 192,
+                               .n_rot = 64,
+                               .n_value = 256,
+                               .kv_rank = 512,
+                               .n_positions = 1,
+                               .n_experts = 64,
+                               .n_used = 4,
+                               .hidden = 1536,
+                               .shared = 1536};
+    EXPECT_TRUE(variant->supports(glm));
+    BlockDecodeShape wide = glm;
+    wide.cols = 7168;
+    wide.expert_type = Type::q8_0;
+    EXPECT_FALSE(variant->supports(wide)) << "gate and up";
+    wide = glm;
+    wide.n_heads = 64;
+    wide.type = Type::q8_0;
+    EXPECT_FALSE(variant->supports(wide)) << "output product";
+    wide = glm;
+    wide.shared = 32768;
+    EXPECT_FALSE(variant->supports(wide)) << "outputs";
+}
+
 TEST_P(Joined, OnTheCpuItIsExact) {
     for (const char* block : {"joined", "whole"}) {
         SCOPED_TRACE(block);

@@ -88,8 +88,8 @@ TEST(AdaptersHistoryText, TimesInAnyZone) {
     EXPECT_EQ(utc_text(*seconds_of("2024-02-29 23:59:59.75Z")), "2024-02-29T23:59:59Z");
     EXPECT_EQ(utc_text(*seconds_of("1970-01-01T00:00:00-0130")), "1970-01-01T01:30:00Z");
     EXPECT_EQ(utc_text(-1), "1969-12-31T23:59:59Z");
-    for (const char* bad : {"", "yesterday", "2026-13-01T00:00:00Z", "2026-11-24",
-                            "2026-11-24T03:00:00+1", "2026-11-24T25:00:00Z"}) {
+    for (const char* bad : {"", "yesterday", "2026-13-01T00:00:00Z", "2026-02-30T00:00:00Z",
+                            "2026-11-24", "2026-11-24T03:00:00+1", "2026-11-24T25:00:00Z"}) {
         EXPECT_FALSE(seconds_of(bad)) << bad;
     }
 }
