@@ -129,6 +129,12 @@ function soFar(data) {
   ];
 }
 
+// What the arms ran on: a GPU where one did, else the CPU; the host's id where neither is known.
+function processor(data) {
+  const gpu = data.runs.runs.find((run) => run.id === data.id)?.gpu;
+  return gpu || cpuName(data.environment.facts.cpu_model) || data.attempts.at(-1).host;
+}
+
 function verdictHead(data) {
   const result = data.analysis;
   const meta = [
@@ -136,9 +142,7 @@ function verdictHead(data) {
     result
       ? `${result.pairs} pairs${result.discarded ? `, ${result.discarded} discarded` : ''}`
       : `pair ${data.pairs_done} of at most ${data.pairs_max}`,
-    data.attempts.length
-      ? `on ${cpuName(data.environment.facts.cpu_model) || data.attempts.at(-1).host}`
-      : null,
+    data.attempts.length ? `on ${processor(data)}` : null,
     data.spec.owner ? `asked by ${data.spec.owner}` : null,
     data.seconds ? `measured for ${duration(data.seconds)}` : null,
     data.decided_at
