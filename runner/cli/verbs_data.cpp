@@ -1,4 +1,4 @@
-// Verbs on the statistics, the database and the page.
+// Verbs on the statistics and the database.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -9,7 +9,6 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "dashboard/server/serve.h"
 #include "kernels/base/error.h"
 #include "runner/cli/records.h"
 #include "runner/cli/verbs.h"
@@ -25,6 +24,8 @@
 
 namespace steady {
 namespace {
+
+int (*page_server)(const Arguments&) = nullptr;
 
 nlohmann::json read_json(const std::string& path) {
     const std::string text = read_file(path);
@@ -264,24 +265,12 @@ int verb_db_migrate(const Arguments& arguments) {
                     applied == 1 ? "" : "s", dump.empty() ? "" : "\nas it was before: " + dump));
 }
 
+void set_page(int (*serve)(const Arguments&)) { page_server = serve; }
+
 int verb_serve(const Arguments& arguments) {
-    ServeOptions options;
-    options.database_url = database_url(arguments.get("db"), true);
-    try {
-        Store store = open_store(arguments);
-        learn_shipped(store);
-    } catch (const Error& error) {
-        fmt::print(stderr, "the page will not find the records of this checkout: {}\n",
-                   error.what());
-    }
-    options.address = arguments.get("bind", "127.0.0.1");
-    options.port = static_cast<std::uint16_t>(arguments.number("port", 8642, 0, 65535));
-    options.public_reads = arguments.has("public-reads");
-    options.state_dir = state_dir();
-    options.private_reads = arguments.has("private-reads");
-    options.hosts = split_list(arguments.get("host"));
-    options.proxies = split_list(arguments.get("behind-proxy"));
-    return serve(options);
+    if (page_server == nullptr)
+        throw Error("this program was built without the page", kExitInternal);
+    return page_server(arguments);
 }
 
 }  // namespace steady

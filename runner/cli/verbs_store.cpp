@@ -8,12 +8,12 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "dashboard/server/tokens.h"
 #include "kernels/base/error.h"
 #include "runner/cli/jobs.h"
 #include "runner/cli/records.h"
 #include "runner/cli/verbs.h"
 #include "runner/fault/drill.h"
+#include "runner/platform/token.h"
 
 namespace steady {
 namespace {
@@ -110,7 +110,7 @@ int verb_fault_test(const Arguments& arguments) {
 }
 
 int verb_token_create(const Arguments& arguments) {
-    const web::NewToken made = web::make_token();
+    const NewToken made = make_token();
     Token token;
     token.name = arguments.words[0];
     token.sha256 = made.sha256;

@@ -220,10 +220,7 @@ void keep_log_small(const std::string& path) {
     if (fs::file_size(path, error) > kMost && !error) fs::rename(path, path + ".old", error);
 }
 
-pid_t start_server(const Layout& layout) {
-    keep_log_small(layout.log_path);
-    const Fd log_fd{::open(layout.log_path.c_str(),
-                           O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600)};
+SpawnPlan server_plan(const Layout& layout) {
     SpawnPlan plan;
     plan.argv = {layout.bin + "/postgres",
                  "-D",
@@ -233,16 +230,24 @@ pid_t start_server(const Layout& layout) {
                  "-c",
                  "cluster_name=" + layout.cluster_name};
     plan.env = server_environment();
+    plan.directory = "/";
+    plan.run_as = layout.run_as;
+    plan.new_session = true;
+    plan.die_with_parent = false;
+    return plan;
+}
+
+pid_t start_server(const Layout& layout) {
+    keep_log_small(layout.log_path);
+    const Fd log_fd{::open(layout.log_path.c_str(),
+                           O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600)};
+    SpawnPlan plan = server_plan(layout);
+    plan.stdout_fd = plan.stderr_fd = log_fd.get();
     if (const pid_t stale = pid_in_file(layout); stale > 0 && ::kill(stale, 0) == 0) {
         // A stranger has the old server's id. PostgreSQL takes this for its own ancestry and so
         // knows that the pid file is stale; deleting the file ourselves would not be safe.
         plan.env["PG_GRANDPARENT_PID"] = std::to_string(stale);
     }
-    plan.directory = "/";
-    plan.run_as = layout.run_as;
-    plan.stdout_fd = plan.stderr_fd = log_fd.get();
-    plan.new_session = true;
-    plan.die_with_parent = false;
     return spawn(plan);
 }
 

@@ -45,7 +45,10 @@ pid_t running_postmaster(const Layout& layout);
 // Ends backends that outlived a killed postmaster. Throws Error naming those that do not end.
 void end_orphans(const Layout& layout);
 
-// Starts the server, detached from us. Returns its pid; readiness is the caller's to poll.
+// The server's command line, environment and user, detached from us.
+SpawnPlan server_plan(const Layout& layout);
+
+// Starts the server. Returns its pid; readiness is the caller's to poll.
 pid_t start_server(const Layout& layout);
 
 // Connected clients of this server's socket, counted from /proc/net/unix.

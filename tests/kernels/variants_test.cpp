@@ -2,8 +2,7 @@
 // a skipped test, never as a passed one.
 #include <gtest/gtest.h>
 
-#include <cctype>
-#include <cstdio>
+#include <cstdlib>
 #include <string>
 
 #include "kernels/cases/check.h"
@@ -33,14 +32,23 @@ private:
     std::string shape_;
 };
 
+// A matrix of 100,000 rows or more (an output matrix) meets no byte that one of a few thousand does
+// not, and takes minutes: STEADY_LARGE_SHAPES=1 adds these, in the test long_kernels_large.
+bool is_large(const std::string& shape) {
+    const std::size_t at = shape.find("rows=");
+    return at != std::string::npos && std::atoll(shape.c_str() + at + 5) >= 100'000;
+}
+
 }  // namespace
 
 void register_variant_tests() {
+    const bool large_too = std::getenv("STEADY_LARGE_SHAPES") != nullptr;
     for (const OpInfo& op : all_ops()) {
         for (const VariantBase* variant : variants_of(op.name)) {
             for (const std::string& shape : check_shapes(op, kSeed)) {
                 // A shape that a variant does not promise is no test of it.
                 if (cpu::has(variant->needs) && !op.why_not(*variant, shape).empty()) continue;
+                if (is_large(shape) && !large_too) continue;
                 const std::string suite = std::string(op.name) + "/" + std::string(variant->name);
                 testing::RegisterTest(suite.c_str(), shape.c_str(), nullptr, nullptr, __FILE__,
                                       __LINE__, [&op, variant, shape]() -> testing::Test* {

@@ -28,8 +28,6 @@ protected:
     std::vector<std::string> commits;  // commits[0] is the first GOOD
 
     void SetUp() override {
-        // Counted work is the same beside any other measurement, so none need wait for another.
-        cli.set("STEADY_HOST_LOCK", host_lock());
         fs::create_directories(cli.state() / "sources");
         fs::create_directory_symlink(repository.path(), cli.state() / "sources/counter");
         file = cli.experiment("count", question());

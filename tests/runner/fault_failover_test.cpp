@@ -6,18 +6,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <csignal>
-#include <filesystem>
-#include <fstream>
 #include <pqxx/pqxx>
 
-#include "runner/platform/clock.h"
 #include "runner/storage/cluster_server.h"
 #include "runner/storage/dashboard_queries.h"
 #include "runner/storage/migrate.h"
 #include "runner/storage/private_cluster.h"
 #include "tests/support/fault_team.h"
+#include "tests/support/replica.h"
 
 namespace steady {
 namespace {
@@ -30,69 +27,14 @@ protected:
         primary_ = cluster::find_layout(base_ + "/one");
         replica_ = cluster::find_layout(base_ + "/two");
     }
-    ~FaultFailover() override {
-        for (const char* part : {"/one", "/two"}) {
-            try {
-                stop_private_cluster(base_ + part);
-            } catch (const Error& error) {
-                fmt::print(stderr, "{}\n", error.what());
-            }
-        }
-        std::error_code error;
-        std::filesystem::remove_all(base_, error);
-    }
-
-    static std::string ask(const std::string& url, const std::string& query) {
-        pqxx::connection connection(url);
-        pqxx::nontransaction work(connection);
-        const auto found = work.exec(query);
-        return found.empty() || found[0][0].is_null() ? "" : found[0][0].c_str();
-    }
+    ~FaultFailover() override { remove_pair(base_); }
 
     void make_replica(bool synchronous) {
         cluster::prepare_directories(replica_);
-        SpawnPlan plan;
-        plan.argv = {replica_.bin + "/pg_basebackup",
-                     "-h",
-                     primary_.socket_dir,
-                     "-U",
-                     "steady",
-                     "-D",
-                     replica_.data,
-                     "-R",
-                     "-X",
-                     "stream",
-                     "-c",
-                     "fast"};
-        plan.env = {{"PATH", "/usr/bin:/bin"}, {"LC_ALL", "C"}};
-        plan.directory = "/";
-        plan.run_as = replica_.run_as;
-        int status = -1;
-        const pid_t pid = spawn(plan);
-        while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-        }
-        ASSERT_EQ(status, 0) << "pg_basebackup";
+        run_to_end(base_backup(replica_, primary_.socket_dir));
         cluster::start_server(replica_);
-        for (int i = 0; i < 600; ++i) {
-            try {
-                ask(replica_.url("steady"), "select 1");
-                break;
-            } catch (const pqxx::failure&) {
-                ::usleep(50'000);
-            }
-        }
-        if (synchronous) {
-            ask(primary_url_, "alter system set synchronous_standby_names = '*'");
-            ask(primary_url_, "select pg_reload_conf()");
-        }
-        const std::string wanted = synchronous ? "sync" : "async";
-        for (int i = 0; i < 600 && replication() != wanted; ++i) ::usleep(50'000);
-        ASSERT_EQ(replication(), wanted);
-    }
-
-    std::string replication() {
-        return ask(primary_url_,
-                   "select max(sync_state) from pg_stat_replication where state = 'streaming'");
+        ASSERT_TRUE(until(30, [&] { return ask(replica_.url("steady"), "select 1") == "1"; }));
+        ASSERT_TRUE(stream(primary_url_, synchronous));
     }
 
     std::string both() const {
@@ -110,9 +52,7 @@ protected:
     }
 
     bool wait_for_acks(const Team& team, int n) {
-        const double give_up = boottime_s() + 60;
-        while (team.acknowledged() < n && boottime_s() < give_up) ::usleep(20'000);
-        return team.acknowledged() >= n;
+        return until(60, [&] { return team.acknowledged() >= n; });
     }
 
     std::string base_ = scratch_dir() + "/steady-failover-" + random_hex(6);
@@ -158,14 +98,11 @@ TEST_F(FaultFailover, AnAsynchronousReplicaLosesAndTheTestSeesIt) {
     team.kill_all();
     kill_primary();
     ::kill(receiver, SIGKILL);
-    for (int i = 0; i < 200; ++i) {
-        try {
-            ask(replica_.url("steady"), "select pg_promote(true, 60)");
-            break;
-        } catch (const pqxx::failure&) {
-            ::usleep(50'000);  // it restarts after the kill
-        }
-    }
+    ASSERT_TRUE(until(30, [&] {  // it restarts after the kill
+        const bool follows = ask(replica_.url("steady"), "select pg_is_in_recovery()") == "t";
+        if (follows) ask(replica_.url("steady"), "select pg_promote(true, 60)");
+        return !follows;
+    }));
     const FaultReport report = team.check(replica_.url("steady"));
     fmt::print("{}", report.text());
     EXPECT_GT(report.samples_lost, 0) << "the test cannot see a loss";

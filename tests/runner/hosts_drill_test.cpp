@@ -16,7 +16,6 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <pqxx/pqxx>
 #include <random>
 #include <sstream>
 
@@ -26,6 +25,7 @@
 #include "runner/storage/migrate.h"
 #include "runner/storage/private_cluster.h"
 #include "tests/support/fault_team.h"
+#include "tests/support/replica.h"
 #include "tests/support/virtual_network.h"
 
 namespace steady {
@@ -50,25 +50,6 @@ void write_file(const std::string& path, const std::string& text, bool more = fa
     ASSERT_TRUE(file << text << std::flush) << path;
 }
 
-std::string ask(const std::string& url, const std::string& query) {
-    pqxx::connection connection(url);
-    pqxx::nontransaction work(connection);
-    const auto found = work.exec(query);
-    return found.empty() || found[0][0].is_null() ? "" : found[0][0].c_str();
-}
-
-bool until(double most_s, const std::function<bool()>& holds) {
-    const double give_up = boottime_s() + most_s;
-    while (boottime_s() < give_up) {
-        try {
-            if (holds()) return true;
-        } catch (const pqxx::failure&) {  // not yet
-        }
-        ::usleep(100'000);
-    }
-    return false;
-}
-
 class Hosts : public ::testing::Test {
 protected:
     void SetUp() override {
@@ -85,16 +66,7 @@ protected:
     void TearDown() override {
         for (const pid_t pid : helpers_) ::kill(pid, SIGTERM);
         for (const pid_t pid : helpers_) ::waitpid(pid, nullptr, 0);
-        for (const char* part : {"/one", "/two"}) {
-            if (!fs::exists(base_ + part)) continue;
-            try {
-                stop_private_cluster(base_ + part);
-            } catch (const Error& error) {
-                fmt::print(stderr, "{}\n", error.what());
-            }
-        }
-        std::error_code error;
-        fs::remove_all(base_, error);
+        remove_pair(base_);
     }
 
     // Runs life in a process on that host; returns its pid.
@@ -122,22 +94,9 @@ protected:
     // A server of a host: its directory, its unix socket for this test, its address for the others.
     void start_database(const cluster::Layout& layout, int host, int skew_s) {
         run_on(host, [&] {
-            SpawnPlan plan;
-            plan.argv = {layout.bin + "/postgres",
-                         "-D",
-                         layout.data,
-                         "-k",
-                         layout.socket_dir,
-                         "-c",
-                         "cluster_name=" + layout.cluster_name};
-            plan.env = {{"PATH", "/usr/bin:/bin"},
-                        {"LC_ALL", "C"},
-                        {"LD_PRELOAD", clock_},
-                        {"STEADY_CLOCK_SKEW_S", std::to_string(skew_s)}};
-            plan.directory = "/";
-            plan.run_as = layout.run_as;
-            plan.new_session = true;
-            plan.die_with_parent = false;
+            SpawnPlan plan = cluster::server_plan(layout);
+            plan.env["LD_PRELOAD"] = clock_;
+            plan.env["STEADY_CLOCK_SKEW_S"] = std::to_string(skew_s);
             spawn(plan);
         });
         ASSERT_TRUE(until(30, [&] { return ask(layout.url("postgres"), "select 1") == "1"; }));
@@ -159,40 +118,10 @@ protected:
     void make_replica(bool synchronous) {
         replica_ = cluster::find_layout(base_ + "/two");
         cluster::prepare_directories(replica_);
-        run_on(kReplica, [&] {
-            SpawnPlan plan;
-            plan.argv = {replica_.bin + "/pg_basebackup",
-                         "-h",
-                         VirtualNetwork::address(kPrimary),
-                         "-U",
-                         "steady",
-                         "-D",
-                         replica_.data,
-                         "-R",
-                         "-X",
-                         "stream",
-                         "-c",
-                         "fast"};
-            plan.env = {{"PATH", "/usr/bin:/bin"}, {"LC_ALL", "C"}};
-            plan.directory = "/";
-            plan.run_as = replica_.run_as;
-            int status = -1;
-            const pid_t pid = spawn(plan);
-            while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-            }
-            if (status != 0) throw Error{"pg_basebackup failed"};
-        });
+        run_on(kReplica,
+               [&] { run_to_end(base_backup(replica_, VirtualNetwork::address(kPrimary))); });
         start_database(replica_, kReplica, kReplicaSkew_s);
-        if (synchronous) {
-            ask(url_of(primary_), "alter system set synchronous_standby_names = '*'");
-            ask(url_of(primary_), "select pg_reload_conf()");
-        }
-        const std::string wanted = synchronous ? "sync" : "async";
-        ASSERT_TRUE(until(30, [&] {
-            return ask(url_of(primary_),
-                       "select max(sync_state) from pg_stat_replication "
-                       "where state = 'streaming'") == wanted;
-        }));
+        ASSERT_TRUE(stream(url_of(primary_), synchronous));
     }
     static std::string url_of(const cluster::Layout& layout) { return layout.url("steady"); }
     static std::string both() {

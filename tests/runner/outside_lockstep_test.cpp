@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "runner/platform/files.h"
+#include "tests/support/process_alive.h"
 #include "tests/support/steady_cli.h"
 
 namespace steady {
@@ -16,24 +17,16 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-const std::string kProgram = std::string(STEADY_BIN_DIR) + "/steady-lockstep-program";
-
-int running() {
-    int n = 0;
-    for (const auto& entry : fs::directory_iterator("/proc")) {
-        std::error_code error;
-        if (fs::read_symlink(entry.path() / "exe", error) == kProgram) ++n;
-    }
-    return n;
-}
-
 class OutsideLockstep : public ::testing::Test {
 protected:
     SteadyCli cli;
-    void TearDown() override { EXPECT_EQ(running(), 0) << "something still runs"; }
+    // A copy of its own: processes of other tests are told apart by where their program lies.
+    const std::string program = (cli.root() / "steady-lockstep-program").string();
+    void SetUp() override { fs::copy_file(STEADY_BIN_DIR "/steady-lockstep-program", program); }
+    void TearDown() override { EXPECT_EQ(running_below(cli.root()), 0) << "something still runs"; }
     CliResult ab(const std::string& a, const std::string& b, std::vector<std::string> more = {}) {
-        std::vector<std::string> words = {"ab", "--lockstep", kProgram + " " + a,
-                                          kProgram + " " + b, "--json"};
+        std::vector<std::string> words = {"ab", "--lockstep", program + " " + a, program + " " + b,
+                                          "--json"};
         words.insert(words.end(), more.begin(), more.end());
         return cli.run(words);
     }

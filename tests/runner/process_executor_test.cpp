@@ -133,6 +133,21 @@ TEST_F(ExecutorTest, ADisturbedWindowIsDiscardedByItsReason) {
     EXPECT_EQ(measured.pair.discarded, "noise: steal 50.0 %");
 }
 
+TEST_F(ExecutorTest, WherePairAfterPairStaysNoisyTheFirstTryCounts) {
+    auto executor = make("steal");
+    MeasureRequest asked = request();
+    const auto discarded = [&](int attempt) {
+        asked.pair.attempt = attempt;
+        return !executor.measure(asked).pair.discarded.empty();
+    };
+    for (int pair = 0; pair < 2; ++pair) {
+        EXPECT_TRUE(discarded(0));
+        EXPECT_TRUE(discarded(1));
+        EXPECT_FALSE(discarded(2)) << "the last try counts";
+    }
+    EXPECT_FALSE(discarded(0));
+}
+
 TEST_F(ExecutorTest, RefusedArmsAreTheUsersErrorAndAWrongCandidateIsNot) {
     auto refusing = make("refuse-open");
     try {

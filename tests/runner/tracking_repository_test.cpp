@@ -22,7 +22,6 @@ protected:
     std::vector<std::string> commits;
 
     void SetUp() override {
-        cli.set("STEADY_HOST_LOCK", (cli.state() / "host.lock").string());
         fs::create_directories(cli.state() / "sources");
         fs::create_directory_symlink(repository.path(), cli.state() / "sources/counter");
         write_question();

@@ -16,7 +16,7 @@ std::string all_findings(const nlohmann::json& told) {
 }
 
 TEST(DoctorVerb, LooksAtMachineLoadDiskAndDatabase) {
-    const SteadyCli cli;
+    const SteadyCli cli(Fsync::on);
     const nlohmann::json before = cli.run({"doctor", "--json"}).json();
     EXPECT_THAT(all_findings(before), HasSubstr("private PostgreSQL: not running"))
         << "it starts none";

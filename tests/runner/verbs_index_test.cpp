@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "runner/platform/files.h"
+#include "tests/support/counted_program.h"
 #include "tests/support/steady_cli.h"
 
 namespace steady {
@@ -21,7 +23,12 @@ protected:
     }
     std::string page() const { return read_file(journal + "/README.md"); }
     std::string decided(const std::string& name) const {
-        const CliResult ran = cli.run({"run", cli.experiment(name, small_experiment()), "--json"});
+        std::ofstream(cli.root() / "steps.sh") << counted_program();
+        nlohmann::json question = counted_question();
+        question["arms"]["B"]["args"] = {"200"};
+        question["expect_diff"] = {"args"};
+        const CliResult ran = cli.run({"run", cli.experiment(name, question), "--json"});
+        EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
         return ran.json().at("id");
     }
 

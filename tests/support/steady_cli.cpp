@@ -39,6 +39,7 @@ pid_t launch(const fs::path& root, const fs::path& state, const std::vector<std:
                                     "LANG=C.UTF-8",
                                     "STEADY_ROOT=" + root.string(),
                                     "STEADY_STATE_DIR=" + state.string(),
+                                    "STEADY_HOST_LOCK=" + state.string() + "/host.lock",
                                     "STEADY_SOURCES=" + state.string() + "/sources",
                                     "STEADY_MODELS=" STEADY_SOURCE_DIR "/tests/data/models"};
     env.insert(env.end(), more.begin(), more.end());
@@ -61,17 +62,18 @@ pid_t launch(const fs::path& root, const fs::path& state, const std::vector<std:
 
 }  // namespace
 
-SteadyCli::SteadyCli()
+SteadyCli::SteadyCli(Fsync fsync)
     : root_(temporary_folder("steady-root-XXXXXX")),
       state_(temporary_folder("steady-state-XXXXXX")) {
     fs::create_directories(root_ / "journal");
     fs::create_directories(root_ / "experiments");
     fs::copy(fs::path(STEADY_SOURCE_DIR) / "experiments/workloads", root_ / "experiments/workloads",
              fs::copy_options::recursive);
+    give_ready_cluster(state_.string(), fsync);
 }
 
 SteadyCli::~SteadyCli() {
-    run({"db", "stop"});
+    end_cluster(state_.string());
     std::error_code ignored;
     fs::remove_all(root_, ignored);
     fs::remove_all(state_, ignored);

@@ -1,5 +1,7 @@
 // Runs the real `steady` as a user would: real processes, a real private database, a project folder
-// and a state folder of its own, thrown away afterwards.
+// and a state folder of its own, thrown away afterwards. The database has its schema from the start
+// (ready_cluster.h). The host lock is its own too, so that no test waits for another's measurement:
+// one whose verdict rests on times runs alone (TIMED in tests/CMakeLists.txt).
 #pragma once
 
 #include <sys/types.h>
@@ -9,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/ready_cluster.h"
 #include "tests/support/small_experiment.h"
 
 namespace steady {
@@ -21,7 +24,8 @@ struct CliResult {
 
 class SteadyCli {
 public:
-    SteadyCli();   // project root with experiments/workloads and journal, empty database
+    // A project root with experiments/workloads and journal, an empty database.
+    explicit SteadyCli(Fsync fsync = Fsync::off);
     ~SteadyCli();  // stops the database and removes both folders
     SteadyCli(const SteadyCli&) = delete;
     SteadyCli& operator=(const SteadyCli&) = delete;
@@ -31,8 +35,8 @@ public:
     // Both outputs go to one file, such as /dev/full; the exit code.
     int run_into(const std::string& file, const std::vector<std::string>& arguments) const;
 
-    // `worker --once` until the job is over: a worker leaves while another benchmark runs on this
-    // machine. The last worker's result.
+    // `worker --once` until the job is over: a worker leaves while another measures. The last
+    // worker's result.
     CliResult work(const std::string& id, const std::vector<std::string>& options = {}) const;
 
     // Writes <root>/experiments/<id>.json from a JSON value, its id set, and returns the path.

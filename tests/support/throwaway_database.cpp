@@ -12,8 +12,8 @@
 
 #include "kernels/base/error.h"
 #include "runner/platform/files.h"
-#include "runner/storage/migrate.h"
 #include "runner/storage/private_cluster.h"
+#include "tests/support/ready_cluster.h"
 
 #ifdef __SANITIZE_ADDRESS__
 // libpqxx 6.4 loses a result when the server dies during a statement, as these tests let it.
@@ -30,15 +30,11 @@ struct TestCluster {
     std::string url;
 
     TestCluster() {
+        give_ready_cluster(base, Fsync::on);
         start();
-        migrate(url);
     }
     ~TestCluster() {
-        try {
-            stop_private_cluster(base);
-        } catch (const std::exception& error) {
-            fmt::print(stderr, "{}\n", error.what());
-        }
+        end_cluster(base);
         std::error_code error;
         std::filesystem::remove_all(base, error);
     }

@@ -228,19 +228,6 @@ void CommandExecutor::measure_processes(const MeasureRequest& request, const Gat
     put_equal(pair, gate, values["A"], values["B"]);
 }
 
-// A pair from a noisy window is measured again. Random order makes noise independent of the arm: it
-// widens intervals but adds no bias, so the last try counts even if it was noisy. Where pair after
-// pair stayed noisy to its last try, the machine is noisy, and trying again only triples the time.
-bool CommandExecutor::worth_another_try(const Pair& pair, bool disturbed) {
-    constexpr int kPersistent = 2;
-    if (!disturbed) noisy_pairs_ = 0;
-    if (!arms_.setup().discard_noisy || !disturbed) return false;
-    if (noisy_pairs_ >= kPersistent) return false;
-    if (pair.attempt + 1 < kMaxTries) return true;
-    ++noisy_pairs_;
-    return false;
-}
-
 // Cool down after the pair before, then wait until the machine is quiet, as the spec asks.
 void CommandExecutor::settle() {
     const StopSignal* stop = arms_.setup().stop;
@@ -266,8 +253,8 @@ Measured CommandExecutor::measure(const MeasureRequest& request) {
         } else {
             measure_processes(request, gate, measured.pair, disturbed, turn_of);
         }
-        if (worth_another_try(measured.pair, !disturbed.empty()))
-            measured.pair.discarded = disturbed;
+        const bool again = tries_.worth_another(measured.pair.attempt, !disturbed.empty());
+        if (again && arms_.setup().discard_noisy) measured.pair.discarded = disturbed;
         return measured;
     } catch (const RunFailed& failure) {
         const std::string& arm = failure.arm.empty() ? turn_of : failure.arm;

@@ -12,6 +12,7 @@
 #include "runner/programs/command/readings.h"
 #include "runner/programs/command/turns.h"
 #include "runner/run/executor.h"
+#include "runner/run/noisy_tries.h"
 
 namespace steady {
 
@@ -44,13 +45,12 @@ private:
     void measure_lockstep(const Gate& gate, Pair& pair, std::string& disturbed);
     void measure_processes(const MeasureRequest& request, const Gate& gate, Pair& pair,
                            std::string& disturbed, std::string& turn_of);
-    bool worth_another_try(const Pair& pair, bool disturbed);
     void settle();
 
     CommandArms arms_;
     std::set<int> warm_;  // gates whose arms have run before
     bool measured_before_ = false;
-    int noisy_pairs_ = 0;  // in a row, whose last try was disturbed too
+    NoisyTries tries_;
 };
 
 }  // namespace steady

@@ -271,10 +271,9 @@ protocol::DuetReply EngineExecutor::duet(const MeasureRequest& request, const st
     return reply;
 }
 
-// Noise leads to another try, not to a discarded pair: random order makes noise independent of the
-// arm, so it widens intervals but adds no bias, and the last try counts.
-bool EngineExecutor::worth_another_try(const Pair& pair) const {
-    return options_.discard_noisy && pair.discarded.empty() && pair.attempt + 1 < kMaxTries;
+void EngineExecutor::note_noise(Pair& pair, const std::string& disturbed) {
+    const bool again = tries_.worth_another(pair.attempt, !disturbed.empty());
+    if (again && options_.discard_noisy) pair.discarded = disturbed;
 }
 
 // The place of an arm in its process (opened first or second) is worth 0.3 % (measured), so a coin
@@ -287,7 +286,7 @@ void EngineExecutor::measure_duet(const MeasureRequest& request, Pair& pair) {
     auto reply = b_opens ? duet(placed, b, "A") : duet(placed, "A", b);
     if (b_opens) std::swap(reply.a, reply.b);
     fill(pair, request.scope, reply.a, reply.b);
-    if (worth_another_try(pair)) pair.discarded = disturbance(reply);
+    note_noise(pair, disturbance(reply));
 }
 
 // Each arm in a process of its own, in the order of the first coin. The protocol knows duets only,
@@ -298,12 +297,14 @@ void EngineExecutor::measure_processes(const MeasureRequest& request, Pair& pair
     MeasureRequest alone = request;
     alone.pair.coins = std::string(static_cast<std::size_t>(n_blocks), '0');
     std::map<std::string, protocol::DuetReply> replies;
+    std::string disturbed;
     const bool b_first = pair.coins.rfind('1', 0) == 0;
     for (const std::string label : {b_first ? "B" : "A", b_first ? "A" : "B"}) {
         const std::string arm = pair.kind == PairKind::aa ? "A" : label;
         replies[label] = duet(alone, arm, arm);
-        if (worth_another_try(pair)) pair.discarded = disturbance(replies[label]);
+        if (disturbed.empty()) disturbed = disturbance(replies[label]);
     }
+    note_noise(pair, disturbed);
     fill(pair, request.scope, replies["A"].a, replies["B"].a);
 }
 

@@ -9,6 +9,7 @@
 #include "runner/programs/steady_engine/engine_session.h"
 #include "runner/programs/steady_engine/prepared_weights.h"
 #include "runner/run/executor.h"
+#include "runner/run/noisy_tries.h"
 #include "runner/spec/spec.h"
 
 namespace steady {
@@ -47,7 +48,7 @@ private:
                                        std::uint64_t layout_seed) const;
     protocol::DuetReply duet(const MeasureRequest& request, const std::string& a,
                              const std::string& b) const;
-    bool worth_another_try(const Pair& pair) const;
+    void note_noise(Pair& pair, const std::string& disturbed);
     template <class Request, class Reply>
     Reply ask_once(const char* verb, std::uint64_t layout_seed) const;
     void measure_duet(const MeasureRequest& request, Pair& pair);
@@ -62,6 +63,7 @@ private:
     EngineExecutorOptions options_;
     std::optional<protocol::OpenReply> applied_;
     bool measured_before_ = false;
+    NoisyTries tries_;
 };
 
 }  // namespace steady

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace steady::web {
+namespace steady {
 
 struct NewToken {
     std::string text;    // "steady_" and 64 hex digits: 256 random bits
@@ -13,4 +13,4 @@ struct NewToken {
 // Throws Error when the system gives no random bytes.
 NewToken make_token();
 
-}  // namespace steady::web
+}  // namespace steady

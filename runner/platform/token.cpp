@@ -1,5 +1,5 @@
 // Random text from the kernel, and its hash.
-#include "dashboard/server/tokens.h"
+#include "runner/platform/token.h"
 
 #include <fmt/format.h>
 #include <sys/random.h>
@@ -8,9 +8,8 @@
 
 #include "kernels/base/error.h"
 #include "runner/base/sha256.h"
-#include "runner/spec/spec.h"
 
-namespace steady::web {
+namespace steady {
 
 NewToken make_token() {
     std::array<unsigned char, 32> bytes{};
@@ -24,4 +23,4 @@ NewToken make_token() {
     return token;
 }
 
-}  // namespace steady::web
+}  // namespace steady

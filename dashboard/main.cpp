@@ -1,9 +1,11 @@
-// steady: parse the command line, run the verb, turn an Error into one line and its exit code.
+// steady: parse the command line, run the verb, turn an Error into one line and its exit code. It
+// stands here, above the runner and the page, since it joins the two.
 #include <fmt/format.h>
 
 #include <cstdio>
 #include <exception>
 
+#include "dashboard/serve_page.h"
 #include "kernels/base/error.h"
 #include "runner/cli/command_line.h"
 #include "runner/cli/exit_map.h"
@@ -11,6 +13,7 @@
 
 int main(int argc, char** argv) {
     using namespace steady;
+    set_page(serve_page);
     try {
         Parsed parsed = parse_command_line(verbs(), {argv + 1, argv + argc});
         if (parsed.verb == nullptr) {
