@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "engine/exec/steps.h"
+#include "engine/exec/alternatives.h"
 #include "kernels/add/op.h"
 #include "kernels/block_decode/op.h"
 #include "kernels/dequantize_row/op.h"

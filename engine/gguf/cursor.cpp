@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/gguf/error.h"
+#include "engine/gguf/gguf_error.h"
 
 namespace steady {
 

@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/gguf/error.h"
+#include "engine/gguf/gguf_error.h"
 #include "engine/gguf/window.h"
 #include "kernels/formats/formats.h"
 

@@ -13,7 +13,7 @@
 #include <cstring>
 #include <mutex>
 
-#include "engine/gguf/error.h"
+#include "engine/gguf/gguf_error.h"
 
 namespace steady {
 namespace {

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "engine/gguf/error.h"
+#include "engine/gguf/gguf_error.h"
 
 namespace steady {
 

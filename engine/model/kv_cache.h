@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "engine/exec/steps.h"
+#include "engine/exec/alternatives.h"
 #include "engine/model/config.h"
 #include "kernels/attention/grouped_cache.h"
 #include "kernels/formats/formats.h"

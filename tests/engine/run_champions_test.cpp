@@ -9,10 +9,10 @@
 #include <set>
 #include <sstream>
 
+#include "engine/exec/alternatives.h"
 #include "engine/exec/champions.h"
 #include "engine/exec/champions_code.h"
 #include "engine/exec/code.h"
-#include "engine/exec/steps.h"
 #include "engine/verbs/verbs.h"
 #include "kernels/registry/registry.h"
 

@@ -1,9 +1,8 @@
 // The table of alternatives, and the parts that the experts' steps share.
-#include "engine/exec/steps.h"
-
 #include <algorithm>
 #include <array>
 
+#include "engine/exec/alternatives.h"
 #include "engine/model/forward.h"
 #include "engine/model/forward_parts.h"
 

@@ -1,6 +1,6 @@
 // The one-line text of a GGUF error, and the escaping that keeps file contents from reaching a
 // terminal raw.
-#include "engine/gguf/error.h"
+#include "engine/gguf/gguf_error.h"
 
 #include <fmt/format.h>
 
