@@ -87,7 +87,7 @@ const Verb* find_verb(std::span<const Verb> verbs, const std::vector<std::string
     std::string text = fmt::format("no verb \"{}\"", argv[0]);
     if (const auto near = nearest(argv[0], names))
         text += fmt::format("; did you mean \"{}\"?", *near);
-    throw Error(text + " `steady help` lists all verbs");
+    throw Error(text + (text.ends_with('?') ? "" : ";") + " `steady help` lists all verbs");
 }
 
 }  // namespace
@@ -196,7 +196,8 @@ Parsed parse_command_line(std::span<const Verb> verbs, const std::vector<std::st
         if (const auto near = nearest(error.get_option_name(), option_names(*verb))) {
             text += fmt::format("; did you mean \"{}\"?", *near);
         }
-        throw Error(text + fmt::format(" `steady help {}` lists them", verb->name));
+        throw Error(fmt::format("{}{} `steady help {}` lists them", text,
+                                text.ends_with('?') ? "" : ";", verb->name));
     } catch (const po::error& error) {
         throw Error(fmt::format("{}: {}", usage_line(*verb), error.what()));
     }

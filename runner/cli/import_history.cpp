@@ -38,7 +38,7 @@ std::vector<AdapterFile> history_files(const std::vector<std::string>& words) {
     std::vector<AdapterFile> out;
     for (const std::string& word : words) {
         if (!fs::is_directory(word)) {
-            out.push_back({word, read_file(word)});
+            out.push_back({word, read_named_file(word)});
             continue;
         }
         const std::size_t before = out.size();

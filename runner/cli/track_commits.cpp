@@ -112,18 +112,16 @@ std::string Repository::remote() const {
 }
 
 std::string Repository::engine(const Commit& commit, bool quiet) {
-    const auto lock = HostLock::acquire(kBuildSeconds, {}, &interrupt_signal());
-    if (interrupt_signal().raised()) throw Error("stopped", kExitInterrupted);
-    if (!lock) throw Error("another measurement holds this machine for an hour", kExitInternal);
-    if (!site_) {
-        BuildOptions options;
-        options.program = "steady-engine";
-        options.stop = &interrupt_signal();
-        if (!quiet) {
-            options.message = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
-        }
-        site_ = std::make_unique<BuildSite>(source_, options);
+    BuildOptions options;
+    options.program = "steady-engine";
+    options.stop = &interrupt_signal();
+    if (!quiet) {
+        options.message = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
     }
+    const auto lock = HostLock::acquire(kBuildSeconds, {}, options.stop, options.message);
+    if (options.stop->raised()) throw Error("stopped", kExitInterrupted);
+    if (!lock) throw Error("another measurement holds this machine for an hour", kExitInternal);
+    if (!site_) site_ = std::make_unique<BuildSite>(source_, options);
     const Build build = site_->build(source_.resolve(commit.sha), engine_recipe());
     site_->place(build);
     const std::string made = site_->directory() + "/build/release/bin/steady-engine";

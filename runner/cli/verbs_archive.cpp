@@ -141,7 +141,7 @@ struct ImportedFile {
 // Throws Error (exit 2) for a file that is refused; then nothing of it is in.
 ImportedFile import_file(Connection& connection, Store& store, const std::string& file,
                          bool with_entries) {
-    const std::string text = read_file(file);
+    const std::string text = read_named_file(file);
     const std::vector<Archived> archived = list_archive(text);
     const std::vector<Imported> imported = import_archive(connection, text);
     ImportedFile out;

@@ -28,7 +28,7 @@ namespace {
 int (*page_server)(const Arguments&) = nullptr;
 
 nlohmann::json read_json(const std::string& path) {
-    const std::string text = read_file(path);
+    const std::string text = read_named_file(path);
     try {
         return nlohmann::json::parse(text, nullptr, true, true);
     } catch (const nlohmann::json::exception& error) {

@@ -141,9 +141,6 @@ int verb_program_check(const Arguments& arguments) {
     if (const auto trouble = confinement_trouble(); !trouble.empty()) throw Error(trouble);
     const Source source(program.repository, &interrupt_signal());
     const Revision revision = revision_to_check(arguments, program, source);
-    const auto lock = HostLock::acquire(3600, {}, &interrupt_signal());
-    if (interrupt_signal().raised()) throw Error("stopped", kExitInterrupted);
-    if (!lock) throw Error("another measurement holds this machine for an hour", kExitInternal);
     BuildOptions options;
     options.program = program.name;
     options.confinement = confinement_of(program);
@@ -151,6 +148,9 @@ int verb_program_check(const Arguments& arguments) {
     if (!arguments.has("quiet")) {
         options.message = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
     }
+    const auto lock = HostLock::acquire(3600, {}, options.stop, options.message);
+    if (options.stop->raised()) throw Error("stopped", kExitInterrupted);
+    if (!lock) throw Error("another measurement holds this machine for an hour", kExitInternal);
     BuildSite site(source, options);
     const Build build = site.build(revision, recipe_of(program));
     site.place(build);

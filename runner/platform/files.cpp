@@ -116,6 +116,12 @@ std::string read_file(const std::string& path) {
     }
 }
 
+std::string read_named_file(const std::string& path) try {
+    return read_file(path);
+} catch (const Error& error) {
+    throw Error(error.what());
+}
+
 std::string read_line_or_empty(const std::string& path) {
     try {
         std::string text = read_file(path);

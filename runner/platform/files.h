@@ -44,6 +44,9 @@ std::string self_exe_dir();
 // The whole file. Throws Error with the path and the system's reason.
 std::string read_file(const std::string& path);
 
+// The same of a file that a user named: that it cannot be read is bad input (exit code 2).
+std::string read_named_file(const std::string& path);
+
 // The file's text without trailing white space, or "" when it cannot be read (for /proc and /sys).
 std::string read_line_or_empty(const std::string& path);
 

@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "kernels/base/error.h"
@@ -38,12 +39,17 @@ Fd open_lock(const std::string& path) {
     return fd;
 }
 
-Fd open_first(const std::string& given) {
+struct OpenLock {
+    Fd fd;
+    std::string path;
+};
+
+OpenLock open_first(const std::string& given) {
     std::vector<std::string> paths{"/run/lock/steady.host.lock", "/tmp/steady.host.lock"};
     if (const std::string set = setting("host_lock"); !set.empty()) paths = {set};
     if (!given.empty()) paths = {given};
     for (const auto& path : paths) {
-        if (Fd fd = open_lock(path)) return fd;
+        if (Fd fd = open_lock(path)) return {std::move(fd), path};
     }
     throw Error{
         fmt::format("cannot open the host lock {}: {}; set STEADY_HOST_LOCK to a file that "
@@ -60,12 +66,20 @@ bool is_uuid(const std::string& text) {
 }  // namespace
 
 std::optional<HostLock> HostLock::acquire(double timeout_s, const std::string& path,
-                                          const StopSignal* stop) {
-    Fd fd = open_first(path);
+                                          const StopSignal* stop,
+                                          const std::function<void(const std::string&)>& message) {
+    auto [fd, opened] = open_first(path);
     const auto give_up =
         std::chrono::steady_clock::now() + std::chrono::duration<double>(timeout_s);
+    bool told = !message;
     while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
         if (std::chrono::steady_clock::now() >= give_up) return std::nullopt;
+        if (!std::exchange(told, true)) {
+            message(
+                fmt::format("another measurement runs on this machine (lock {}): waiting for "
+                            "its end, at most {:.0f} minutes",
+                            opened, timeout_s / 60));
+        }
         pollfd entry{stop != nullptr ? stop->fd() : -1, POLLIN, 0};
         if (::poll(&entry, 1, 20) == 1) return std::nullopt;
     }

@@ -3,6 +3,7 @@
 // earlier child is left.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,9 +18,10 @@ class HostLock {
 public:
     // Tries for timeout_s; nothing when somebody else keeps it. Path: as given, else
     // $STEADY_HOST_LOCK, else /run/lock/steady.host.lock, else /tmp/steady.host.lock. Throws Error
-    // when none can be opened. A raised stop ends the wait.
-    static std::optional<HostLock> acquire(double timeout_s, const std::string& path = {},
-                                           const StopSignal* stop = nullptr);
+    // when none can be opened. A raised stop ends the wait; message is told once that it waits.
+    static std::optional<HostLock> acquire(
+        double timeout_s, const std::string& path = {}, const StopSignal* stop = nullptr,
+        const std::function<void(const std::string&)>& message = {});
 
     // The worker that held this lock last on this machine since it started, now dead: the file says
     // so, and no other machine has this file. Empty when nobody did.

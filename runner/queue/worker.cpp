@@ -95,8 +95,8 @@ Worked Worker::work_one(const RunJob& run, std::optional<std::int64_t> only_job)
     refuse_newer_schema(store_.connection());
     store_.rescue();
     failpoint("rescued");
-    const auto lock =
-        HostLock::acquire(options_.host_lock_wait_s, options_.host_lock_path, options_.shutdown);
+    const auto lock = HostLock::acquire(options_.host_lock_wait_s, options_.host_lock_path,
+                                        options_.shutdown, options_.message);
     if (!lock && shutting_down()) {
         return {WorkEnd::released, "", "stopped while another benchmark ran on this machine"};
     }

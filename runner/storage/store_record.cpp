@@ -19,9 +19,9 @@ namespace {
     for (const auto& row : transaction.exec_params(sql::kResolveNear, reference)) {
         near.push_back(rows::text(row[0]));
     }
-    throw UnknownExperiment{
-        fmt::format("no experiment {}; {} see `steady show` for all", reference,
-                    near.empty() ? "" : fmt::format("near: {};", fmt::join(near, ", ")))};
+    throw UnknownExperiment{fmt::format(
+        "no experiment {}; {}`steady tried WORDS` searches, `steady journal` lists entries",
+        reference, near.empty() ? "" : fmt::format("near: {}; ", fmt::join(near, ", ")))};
 }
 
 std::string resolve_in(Transaction& transaction, const std::string& reference) {

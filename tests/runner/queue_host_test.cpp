@@ -58,12 +58,15 @@ TEST_F(QueueTest, AStopEndsTheWaitForTheHostLock) {
     WorkerOptions patient = options();
     patient.host_lock_wait_s = 3600;
     patient.shutdown = &shutdown;
-    Worker worker(patient);
-    std::jthread later([&] {
-        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    std::vector<std::string> said;
+    patient.message = [&](const std::string& line) {
+        said.push_back(line);
         shutdown.raise();
-    });
+    };
+    Worker worker(patient);
     const Worked worked = worker.work_one([&](Job& mine) { return measure(mine); });
+    ASSERT_EQ(said.size(), 1U) << "whoever waits is told, once";
+    EXPECT_THAT(said[0], ::testing::HasSubstr(folder_ + "/lock"));
     EXPECT_EQ(worked.end, WorkEnd::released);
     EXPECT_EQ(measured_, 0);
 }

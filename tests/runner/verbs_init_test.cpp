@@ -64,5 +64,24 @@ TEST(Init, AnUnknownNameIsAnsweredWithTheNearest) {
     EXPECT_THAT(refused.err, HasSubstr("`steady init NAME` writes a new file"));
 }
 
+// Whatever verb it was given to: the file, the system's reason, exit code 2.
+TEST(FilesOfUsers, OneThatIsNotThereIsBadInput) {
+    const SteadyCli cli;
+    const std::vector<std::vector<std::string>> verbs = {{"validate"},
+                                                         {"plan"},
+                                                         {"run"},
+                                                         {"stats", "check"},
+                                                         {"replay"},
+                                                         {"import"},
+                                                         {"import", "--adapter", "asv"},
+                                                         {"program", "add"}};
+    for (std::vector<std::string> words : verbs) {
+        words.push_back("not-here.json");
+        const CliResult result = cli.run(words);
+        EXPECT_EQ(result.code, 2) << words[0] << ": " << result.err;
+        EXPECT_THAT(result.err, ::testing::HasSubstr("not-here.json")) << words[0];
+    }
+}
+
 }  // namespace
 }  // namespace steady

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 RegisteredProgram read_program(const std::string& file, const std::string& stem) {
-    const ProgramResult result = parse_program(read_file(file), stem);
+    const ProgramResult result = parse_program(read_named_file(file), stem);
     if (result.program) return *result.program;
     std::string message;
     for (const SpecError& error : result.errors) {
