@@ -1,7 +1,8 @@
 // One line per default, best first; the first of an op names the journal entry that decided it on
-// the full geometry. A CPU takes the first line that its own class decided, else the first line. A
-// line without an entry is a starting point that no experiment has confirmed: for lesser CPUs, for
-// other files and prompts, or because it was not asked yet.
+// the full geometry. A CPU takes the first line that its own class decided, else the first that its
+// vendor's CPUs with the same features decided, else the first line. A line without an entry is a
+// starting point that no experiment has confirmed: for lesser CPUs, for other files and prompts, or
+// because it was not asked yet.
 #include "engine/exec/champions.h"
 
 #include <string>
@@ -24,7 +25,10 @@ constexpr Champion kChampions[] = {
     {"q4_0_matvec", "avx512_vnni_rows16_q16_prefetch", "2026-11-21-seed-micro-winner-d44fdd55",
      "intel-avx512_vnni"},
     {"q4_0_matvec", "avx512_vnni_rows16_q16", ""},
-    {"q4_0_matvec", "avx512_vnni_rows16_pair_prefetch", ""},
+    {"q4_0_matvec", "avx512_vnni_rows16_pair_prefetch", "2026-11-25-champion-amx-bytes-1f19bd20",
+     "intel-amx"},
+    {"q4_0_matvec", "avx512_vnni_rows16_pair_prefetch", "2026-11-24-champion-zen5-bytes-8c92febc",
+     "amd-26-avx512_vnni"},
     {"q4_0_matvec", "avx512_vnni_rows16", ""},
     {"q4_0_matvec", "avx512_vnni", ""},
     {"q4_0_matvec", "avx2_rows16_q16_prefetch", "2026-11-23-champion-avx2-dense-rows16-4d90a19d",
@@ -55,15 +59,21 @@ constexpr Champion kChampions[] = {
     {"q8_0_matvec", "avx2", ""},
     {"q4_0_matmul", "avx512_vnni_rows16_q16", "2026-11-21-champion-prompt-9db633a1",
      "intel-avx512_vnni"},
+    {"q4_0_matmul", "amx_int8_rows16_parts", "2026-11-25-champion-amx-parts-512-c146355a",
+     "intel-amx"},
     {"q4_0_matmul", "avx512_vnni_rows16", ""},
     {"q4_0_matmul", "avx2_rows16_q16", ""},
     {"q4_0_matmul", "avx2_rows8_q16", ""},
     {"q4_0_matmul", "avx2_rows8", ""},
     {"q5_k_matmul", "avx512_vnni_rows16", "2026-11-21-champion-prompt-9db633a1",
      "intel-avx512_vnni"},
+    {"q5_k_matmul", "amx_int8_rows16_parts", "2026-11-25-champion-amx-parts-512-c146355a",
+     "intel-amx"},
     {"q5_k_matmul", "avx2_rows16", ""},
     {"q6_k_matmul", "avx512_vnni_rows16", "2026-11-21-champion-prompt-9db633a1",
      "intel-avx512_vnni"},
+    {"q6_k_matmul", "amx_int8_rows16_parts", "2026-11-25-champion-amx-parts-512-c146355a",
+     "intel-amx"},
     {"q6_k_matmul", "avx2_rows16", ""},
     {"q8_0_matmul", "avx512_vnni_rows16", ""},
     {"q8_0_matmul", "avx2_rows16", ""},
@@ -71,7 +81,10 @@ constexpr Champion kChampions[] = {
      "2026-11-22-champion-experts-pair-751baf04", "intel-avx512_vnni"},
     {"q4_0_experts", "avx512_vnni_rows16_q16_prefetch",
      "2026-11-21-champion-experts-prefetch-f25b84c6", "intel-avx512_vnni"},
-    {"q4_0_experts", "avx512_vnni_rows16_pair_prefetch", ""},
+    {"q4_0_experts", "avx512_vnni_rows16_pair_prefetch", "2026-11-25-champion-amx-bytes-1f19bd20",
+     "intel-amx"},
+    {"q4_0_experts", "avx512_vnni_rows16_pair_prefetch", "2026-11-24-champion-zen5-bytes-8c92febc",
+     "amd-26-avx512_vnni"},
     {"q4_0_experts", "avx512_vnni_rows16", ""},
     {"q4_0_experts", "avx512_vnni", ""},
     {"q4_0_experts", "avx2_rows16_q16_prefetch",
@@ -139,6 +152,11 @@ std::string without_family(std::string_view name) {
 
 bool decided_on_class(const Champion& champion, std::string_view here) {
     return champion.decided_on == here || champion.decided_on == without_family(here);
+}
+
+bool decided_on_kin(const Champion& champion, std::string_view here) {
+    return !champion.decided_on.empty() &&
+           without_family(champion.decided_on) == without_family(here);
 }
 
 std::span<const Champion> champions() { return kChampions; }

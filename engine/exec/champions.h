@@ -18,6 +18,8 @@ struct Champion {
 
 // Whether a CPU of class `here` is of the class that decided.
 bool decided_on_class(const Champion& champion, std::string_view here);
+// Whether `here` has the vendor and the features of the class that decided: the nearest one.
+bool decided_on_kin(const Champion& champion, std::string_view here);
 
 // Several lines per op are allowed, in order of preference.
 std::span<const Champion> champions();

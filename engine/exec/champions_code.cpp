@@ -19,6 +19,9 @@ constexpr MeasuredCode kMeasured[] = {
     {"mla", "absorbed", "a5deaa38dec10668", kOpen},
     {"q4_0_matvec", "avx512_vnni_rows16_q16_pair_prefetch", "9de13af45c24da55", kOpen},
     {"q4_0_matvec", "avx512_vnni_rows16_q16_prefetch", "", kOpen},
+    {"q4_0_matvec", "avx512_vnni_rows16_pair_prefetch", "1416c972a8b777da", false, "intel-amx"},
+    {"q4_0_matvec", "avx512_vnni_rows16_pair_prefetch", "b3a57010a7b49514", kOpen,
+     "amd-26-avx512_vnni"},
     {"q4_0_matvec", "avx2_rows16_q16_prefetch", "f8eb27e0b686fddd", kOpen},
     {"q4_0_matvec", "avx2_rows8_q16_prefetch", "0756fb47efd54c01", kOpen},
     {"q4_0_matvec", "avx2_rows8_prefetch", "82e4e4f33ab5d84a", kOpen},
@@ -29,10 +32,16 @@ constexpr MeasuredCode kMeasured[] = {
     {"q6_k_matvec", "avx512_vnni_rows16_prefetch", "", kOpen},
     {"q6_k_matvec", "avx2_rows16_prefetch", "210288d169db638d", kOpen},
     {"q4_0_matmul", "avx512_vnni_rows16_q16", "091affaa56f3f224", kOpen},
+    {"q4_0_matmul", "amx_int8_rows16_parts", "ff37aacd5fa74e13"},
     {"q5_k_matmul", "avx512_vnni_rows16", "c30dd9ffb46d2d7b", kOpen},
+    {"q5_k_matmul", "amx_int8_rows16_parts", "3a1dc9bb6c88191f"},
     {"q6_k_matmul", "avx512_vnni_rows16", "0c1a35d3de5424cf", kOpen},
+    {"q6_k_matmul", "amx_int8_rows16_parts", "a7fa4bd7a0464fea"},
     {"q4_0_experts", "avx512_vnni_rows16_q16_pair_prefetch", "0127b1aabd6fb130", kOpen},
     {"q4_0_experts", "avx512_vnni_rows16_q16_prefetch", "5c5c4f8c1fa207d7", kOpen},
+    {"q4_0_experts", "avx512_vnni_rows16_pair_prefetch", "7b10a2a5d0e698d2", false, "intel-amx"},
+    {"q4_0_experts", "avx512_vnni_rows16_pair_prefetch", "082b6f49c9de0436", kOpen,
+     "amd-26-avx512_vnni"},
     {"q4_0_experts", "avx2_rows16_q16_prefetch", "ea5822cc1b2ae90b", kOpen},
     {"f32_matvec", "avx512", "80c3d1c88c202503", kOpen},
     {"f32_matvec", "avx2", "5445edea3f43e06e"},
@@ -60,14 +69,20 @@ constexpr MeasuredCode kMeasured[] = {
 
 std::span<const MeasuredCode> measured_code() { return kMeasured; }
 
-Evidence evidence_of(const Champion& champion) {
-    if (champion.journal.empty()) return Evidence::none;
+const MeasuredCode* measured_code_of(const Champion& champion) {
     for (const MeasuredCode& one : kMeasured) {
         if (one.op != champion.op || one.variant != champion.variant) continue;
-        if (one.hash.empty()) return Evidence::uncommitted;
-        return one.hash == code_of(one.op, one.variant) ? Evidence::current : Evidence::changed;
+        if (one.decided_on.empty() || one.decided_on == champion.decided_on) return &one;
     }
-    return Evidence::missing;
+    return nullptr;
+}
+
+Evidence evidence_of(const Champion& champion) {
+    if (champion.journal.empty()) return Evidence::none;
+    const MeasuredCode* code = measured_code_of(champion);
+    if (code == nullptr) return Evidence::missing;
+    if (code->hash.empty()) return Evidence::uncommitted;
+    return code->hash == code_of(code->op, code->variant) ? Evidence::current : Evidence::changed;
 }
 
 const char* words_of(Evidence evidence) {

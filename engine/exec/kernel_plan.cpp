@@ -82,6 +82,8 @@ Reason reason_for(const Champion& champion, std::string_view here) {
     return of_others ? Reason::nearest : Reason::champion;
 }
 
+bool decided_on_any(const Champion& /*champion*/, std::string_view /*here*/) { return true; }
+
 // Whether a default may be this variant: it runs here, on this device, with what others chose, and
 // its activations are the ones asked for.
 template <class Op>
@@ -93,8 +95,9 @@ bool may_default(const VariantInfo<Op>* variant, const PlanRequest& request, con
     return fits(*variant, plan);
 }
 
-// The machine's own choice, else the first champion that this class decided, else the first of all.
-// Where activations of one form are asked for, ops that have none of it take the other.
+// The machine's own choice, else the first champion that this class decided, else the first that
+// another family of the same vendor and features decided, else the first of all. Where activations
+// of one form are asked for, ops that have none of it take the other.
 template <class Op>
 bool choose_default(Choice<Op>& choice, const PlanRequest& request, const Uses<Op>& uses,
                     const KernelPlan& plan) {
@@ -108,10 +111,9 @@ bool choose_default(Choice<Op>& choice, const PlanRequest& request, const Uses<O
     const std::string tuned = tuned_choice(std::string(Op::name));
     for (const bool wanted_form : {true, false}) {
         if (!tuned.empty() && try_one(tuned, Reason::tuned, wanted_form)) return true;
-        for (const bool of_this_class : {true, false}) {
+        for (const auto decided : {decided_on_class, decided_on_kin, decided_on_any}) {
             for (const Champion& champion : champions()) {
-                if (champion.op != Op::name) continue;
-                if (of_this_class && !decided_on_class(champion, here)) continue;
+                if (champion.op != Op::name || !decided(champion, here)) continue;
                 if (try_one(champion.variant, reason_for(champion, here), wanted_form)) return true;
             }
         }

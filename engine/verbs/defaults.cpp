@@ -73,10 +73,7 @@ std::set<std::string> known_classes() {
 nlohmann::ordered_json defaults_json() {
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();
     for (const Champion& one : champions()) {
-        const auto all = measured_code();
-        const auto row = std::find_if(all.begin(), all.end(), [&](const MeasuredCode& code) {
-            return code.op == one.op && code.variant == one.variant;
-        });
+        const MeasuredCode* row = measured_code_of(one);
         const Evidence evidence = evidence_of(one);
         const bool open = evidence != Evidence::current && evidence != Evidence::none;
         rows.push_back({{"op", one.op},
@@ -84,9 +81,9 @@ nlohmann::ordered_json defaults_json() {
                         {"cpu_class", one.decided_on},
                         {"entry", one.journal},
                         {"code", code_of(one.op, one.variant)},
-                        {"code_measured", row == all.end() ? "" : row->hash},
+                        {"code_measured", row == nullptr ? "" : row->hash},
                         {"open", open},
-                        {"declared_open", row != all.end() && row->open},
+                        {"declared_open", row != nullptr && row->open},
                         {"evidence", words_of(evidence)}});
     }
     nlohmann::ordered_json classes = nlohmann::ordered_json::object();

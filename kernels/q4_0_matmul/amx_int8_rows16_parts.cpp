@@ -1,8 +1,8 @@
-// As amx_int8_rows16, but the sums of 256 columns are made while those of the 256 before become
-// floats, weights are fetched ahead, and fewer than nine vectors take one tile of VNNI. Expected:
-// twice the tokens per second of avx512_vnni_rows16 where sixteen vectors or more share a matrix.
-// Measured with 64: 1.1 to 1.3 times; each product of tiles takes about 100 cycles, and not the 35
-// that its instructions should.
+// As amx_int8_rows16, but part by part of 256 columns for two stripes of rows and all vectors,
+// weights are fetched ahead, and fewer than nine vectors take one tile of VNNI. Expected: twice the
+// tokens per second of avx512_vnni_rows16 where sixteen vectors or more share a matrix. Measured
+// warm, in products per cycle of 2.6 GHz: 157 with 512 vectors, 145 with 64, 108 with 16, where
+// VNNI makes 90.
 #include "kernels/q4_0_matmul/op.h"
 #include "kernels/q4_0_matmul/parts_amx.h"
 

@@ -42,9 +42,10 @@ TEST(Champions, EachNameIsRegisteredOnce) {
                             : one.op == "norm"  ? has_name(norm_alternatives(), one.variant)
                                                 : has_name(variants_of(one.op), one.variant);
         EXPECT_TRUE(exists) << one.op << " has no " << one.variant;
-        const auto same = std::count_if(
-            champions().begin(), champions().end(),
-            [&](const Champion& c) { return c.op == one.op && c.variant == one.variant; });
+        const auto same =
+            std::count_if(champions().begin(), champions().end(), [&](const Champion& c) {
+                return c.op == one.op && c.variant == one.variant && c.decided_on == one.decided_on;
+            });
         EXPECT_EQ(same, 1) << one.op << ' ' << one.variant;
     }
 }
@@ -86,12 +87,9 @@ TEST(Champions, EachEntryAcceptedWhatItIsCitedFor) {
 TEST(Champions, TheCodeIsAsMeasuredOrDeclaredOpen) {
     for (const Champion& one : champions()) {
         if (one.journal.empty()) continue;
-        const auto all = measured_code();
-        const auto row = std::find_if(all.begin(), all.end(), [&](const MeasuredCode& code) {
-            return code.op == one.op && code.variant == one.variant;
-        });
-        ASSERT_NE(row, all.end()) << one.op << ' ' << one.variant
-                                  << ": add its line to engine/exec/champions_code.cpp";
+        const MeasuredCode* row = measured_code_of(one);
+        ASSERT_NE(row, nullptr) << one.op << ' ' << one.variant
+                                << ": add its line to engine/exec/champions_code.cpp";
         const Evidence evidence = evidence_of(one);
         EXPECT_EQ(evidence != Evidence::current, row->open)
             << one.op << ' ' << one.variant << ": " << words_of(evidence) << "; measured "
@@ -100,7 +98,7 @@ TEST(Champions, TheCodeIsAsMeasuredOrDeclaredOpen) {
     for (const MeasuredCode& row : measured_code()) {
         const bool cited =
             std::any_of(champions().begin(), champions().end(), [&](const Champion& one) {
-                return one.op == row.op && one.variant == row.variant && !one.journal.empty();
+                return measured_code_of(one) == &row && !one.journal.empty();
             });
         EXPECT_TRUE(cited) << row.op << ' ' << row.variant << " is measured, but no default";
     }
@@ -119,11 +117,8 @@ TEST(Champions, TheHashIsTheRecords) {
         const auto& content = record["experiments"][0]["content"];
         const auto print =
             nlohmann::json::parse(content["attempts"].back()["fingerprint"].get<std::string>());
-        const auto all = measured_code();
-        const auto row = std::find_if(all.begin(), all.end(), [&](const MeasuredCode& code) {
-            return code.op == one.op && code.variant == one.variant;
-        });
-        ASSERT_NE(row, all.end());
+        const MeasuredCode* row = measured_code_of(one);
+        ASSERT_NE(row, nullptr);
         const bool dirty = print["steady_revision"].get<std::string>().ends_with("-dirty");
         EXPECT_EQ(dirty, row->hash.empty()) << one.op << ' ' << one.variant;
         for (const auto& evidence : content["evidence"]) {
