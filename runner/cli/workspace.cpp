@@ -144,7 +144,7 @@ std::string find_experiment(const std::string& asked) {
     if (const auto near = nearest(fs::path(name).stem().string(), names)) {
         text += fmt::format("; did you mean \"{}\"?", *near);
     }
-    throw Error(text + " `steady init NAME` writes a new file");
+    throw Error(text + (text.ends_with('?') ? " " : "; ") + "`steady init NAME` writes a new file");
 }
 
 Spec load_spec(const std::string& asked) {
