@@ -44,6 +44,13 @@ std::string shown_value(const Setting& setting, const std::string& text) {
     return setting.type == SettingType::secret ? "(not shown)" : text;
 }
 
+// Before the verb opens a database, or starts one.
+void check_flag(const Setting& setting, const std::string& value) {
+    const std::string may = not_allowed(setting, value);
+    if (may.empty()) return;
+    throw Error(fmt::format("--{}: found \"{}\", allowed {}", setting.flag, value, may));
+}
+
 // A secret that this user may not read is still set.
 std::optional<SettingValue> value_of(const Setting& setting) {
     if (setting.type != SettingType::secret) return find_setting(setting.key);
@@ -59,8 +66,11 @@ std::optional<SettingValue> value_of(const Setting& setting) {
 void add_settings(const Verb& verb, Arguments& arguments) {
     for (const Setting& setting : settings()) {
         const std::string flag(setting.flag);
-        if (setting.type == SettingType::secret || !concerns(setting, verb) || arguments.has(flag))
+        if (setting.type == SettingType::secret || !concerns(setting, verb)) continue;
+        if (arguments.has(flag)) {
+            check_flag(setting, arguments.get(flag));
             continue;
+        }
         const auto value = find_setting(setting.key);
         if (!value || (setting.type == SettingType::yes_no && value->text == "0")) continue;
         arguments.options[flag] = value->text;

@@ -170,18 +170,23 @@ std::string find_pg_dump() {
         "install postgresql-client, or say --no-dump when somebody else has a backup");
 }
 
-// A dump that pg_restore takes, complete or not there.
+// A dump that pg_restore takes, complete or not there; an earlier one of that name stays until
+// then.
 void dump(const std::string& url, const std::string& path) {
+    const std::string part = path + ".part";
     ChildOptions options;
-    options.argv = {find_pg_dump(), "--format=custom", "--file", path, url};
+    options.argv = {find_pg_dump(), "--format=custom", "--file", part, url};
     for (const char* name : {"HOME", "PGPASSFILE", "PGPASSWORD", "PGSSLMODE", "PGSSLROOTCERT"}) {
         if (const char* value = std::getenv(name)) options.env[name] = value;
     }
     options.limits.file_size.reset();
     const ChildEnd end = run_child(options, 24 * 3600);
     std::error_code none;
-    if (end.ok() && std::filesystem::file_size(path, none) > 0 && !none) return;
-    std::filesystem::remove(path, none);
+    if (end.ok() && std::filesystem::file_size(part, none) > 0 && !none) {
+        std::filesystem::rename(part, path);
+        return;
+    }
+    std::filesystem::remove(part, none);
     throw Error(fmt::format("the dump to {} failed: {}", path, end.describe()), kExitInternal);
 }
 

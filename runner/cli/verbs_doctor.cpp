@@ -69,11 +69,12 @@ void add_database_findings(const Arguments& arguments, std::vector<Finding>& all
     try {
         Store store = open_store(arguments);
         const auto settings = service::server_settings(store.connection());
-        all.push_back({fmt::format("PostgreSQL {}, {} shared buffers, at most {} connections",
-                                   settings.at("server_version"), settings.at("shared_buffers"),
-                                   settings.at("max_connections")),
-                       "upgrade: see \"Upgrades\" of the operator's page",
-                       "Steady is tested with 15", std::stoi(settings.at("server_version")) < 15});
+        all.push_back(
+            {fmt::format("PostgreSQL {}, {} shared buffers, at most {} connections",
+                         settings.at("server_version"), settings.at("shared_buffers"),
+                         settings.at("max_connections")),
+             "upgrade it: runner/package/README.md, or /usr/share/doc/steady-server/README.md",
+             "Steady is tested with 15", std::stoi(settings.at("server_version")) < 15});
         for (const char* name : {"fsync", "full_page_writes", "synchronous_commit"}) {
             all.push_back({fmt::format("PostgreSQL {} {}", name, settings.at(name)),
                            fmt::format("alter system set {} = on; select pg_reload_conf();", name),

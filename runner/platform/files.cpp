@@ -25,8 +25,26 @@
 namespace steady {
 namespace {
 
+// What a user can do about it; empty where only the path tells.
+const char* advice(int error) {
+    switch (error) {
+        case EACCES:
+        case EPERM:
+            return "; this user lacks the right: give it, or name another place";
+        case EROFS:
+            return "; the file system is read-only: name another place";
+        case ENOSPC:
+        case EDQUOT:
+            return "; make room on that disk, or name a place on another one";
+        default:
+            return "";
+    }
+}
+
 [[noreturn]] void fail(const char* what, const std::string& path) {
-    throw Error{fmt::format("cannot {} {}: {}", what, path, std::strerror(errno)), kExitInternal};
+    const int error = errno;
+    throw Error{fmt::format("cannot {} {}: {}{}", what, path, std::strerror(error), advice(error)),
+                kExitInternal};
 }
 
 std::string to_hex(const unsigned char* bytes, std::size_t n) {
@@ -136,11 +154,14 @@ std::string read_line_or_empty(const std::string& path) {
 
 void write_file_atomic(const std::string& path, std::string_view bytes) {
     const std::string beside = fmt::format("{}.{}.new", path, random_hex(4));
-    {
+    try {
         const Fd fd{::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644)};
-        if (!fd) fail("create", beside);
-        write_all(fd.get(), bytes, beside);
-        if (::fsync(fd.get()) != 0) fail("fsync", beside);
+        if (!fd) fail("create", path);
+        write_all(fd.get(), bytes, path);
+        if (::fsync(fd.get()) != 0) fail("fsync", path);
+    } catch (const Error&) {
+        ::unlink(beside.c_str());  // a part of a file, on a full disk
+        throw;
     }
     if (::rename(beside.c_str(), path.c_str()) != 0) {
         ::unlink(beside.c_str());
@@ -152,6 +173,22 @@ void write_file_atomic(const std::string& path, std::string_view bytes) {
     if (directory) ::fsync(directory.get());
 }
 
+namespace {
+
+bool in_state_folder(const std::string& path) {
+    const int error = errno;
+    bool inside = false;
+    try {
+        inside = (path + "/").starts_with(state_dir() + "/");
+    } catch (const Error&) {
+        inside = false;  // there is none
+    }
+    errno = error;
+    return inside;
+}
+
+}  // namespace
+
 void make_directories(const std::string& path, mode_t mode) {
     std::string so_far;
     for (std::size_t at = 0; at != std::string::npos;) {
@@ -160,7 +197,11 @@ void make_directories(const std::string& path, mode_t mode) {
         if (so_far.empty() || ::mkdir(so_far.c_str(), mode) == 0 || errno == EEXIST) continue;
         if (struct stat info{}; ::stat(so_far.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
             continue;
-        fail("create the directory", so_far);
+        if (!in_state_folder(path)) fail("create the directory", so_far);
+        throw Error{fmt::format("cannot create the directory {} for Steady's state: {}; set "
+                                "STEADY_STATE_DIR to a folder that this user may write to",
+                                so_far, std::strerror(errno)),
+                    kExitInternal};
     }
 }
 

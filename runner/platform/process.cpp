@@ -366,7 +366,8 @@ std::string ChildEnd::describe() const {
     std::string text = outcome();
     if (ending == Ending::exited) text = fmt::format("exit code {}", code);
     if (ending == Ending::signalled) text = fmt::format("signal {} ({})", code, ::strsignal(code));
-    const std::string tail = err.size() <= 600 ? err : "…" + err.substr(err.size() - 600);
+    std::string tail = err.size() <= 600 ? err : "…" + err.substr(err.size() - 600);
+    while (tail.ends_with('\n')) tail.pop_back();
     return tail.empty() ? text : fmt::format("{}: {}", text, escape_line(redact(tail)));
 }
 

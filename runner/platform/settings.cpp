@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <set>
@@ -21,6 +22,8 @@ namespace fs = std::filesystem;
 using SettingMap = std::map<std::string, SettingValue, std::less<>>;
 using enum SettingType;
 
+constexpr SettingRange kModelBudget{.high = 1 << 20, .whole = true};
+
 constexpr std::array kSettings{
     Setting{"database_url", secret, "db", "", true},
     Setting{"root", path, "", "project: where experiments/ and journal/ are written", true},
@@ -29,27 +32,42 @@ constexpr std::array kSettings{
     Setting{"sources", paths, "", "folders of repositories that experiments name", true},
     Setting{"programs", path, "programs", ""},
     Setting{"builds", path, "", "finished builds of revisions (else under the state folder)"},
-    Setting{"builds_gb", number, "", "gigabytes of finished builds that are kept, default 20"},
+    Setting{"builds_gb",
+            number,
+            "",
+            "gigabytes of finished builds that are kept, default 20",
+            false,
+            {.low = 0.001, .high = 1e6}},
     Setting{"host_name", text, "", "this machine's name in the queue (else made from its id)"},
     Setting{"host_lock", path, "", "lock by which one experiment at a time measures here"},
     Setting{"webhook", secret, "webhook", "", true},
-    Setting{"alerts_on", words, "",
-            "alerts to send: change, failure, verdict; default the first two"},
-    Setting{"alerts_shape", text, "", "body of the webhook's POST: json (default), slack, matrix"},
+    Setting{"alerts_on",
+            words,
+            "",
+            "alerts to send: change, failure, verdict; default the first two",
+            false,
+            {.one_of = "change, failure, verdict"}},
+    Setting{"alerts_shape",
+            text,
+            "",
+            "body of the webhook's POST: json (default), slack, matrix",
+            false,
+            {.one_of = "json, slack, matrix"}},
     Setting{"alerts_mail", text, "", "address that gets alerts by mail"},
     Setting{"alerts_sendmail", path, "", "program that sends mail, default /usr/sbin/sendmail"},
     Setting{"worker.tags", words, "tags", ""},
     Setting{"worker.commands", yes_no, "commands", ""},
-    Setting{"worker.max_hours", number, "max-hours", ""},
-    Setting{"worker.model_budget", number, "model-budget", ""},
-    Setting{"worker.submitter_budget", number, "submitter-budget", ""},
-    Setting{"serve.port", number, "port", ""},
+    Setting{"worker.max_hours", number, "max-hours", "", false, {.high = 24 * 365}},
+    Setting{"worker.model_budget", number, "model-budget", "", false, kModelBudget},
+    Setting{"worker.submitter_budget", number, "submitter-budget", "", false, kModelBudget},
+    Setting{"serve.port", number, "port", "", false, {.high = 65535, .whole = true}},
     Setting{"serve.bind", text, "bind", ""},
     Setting{"serve.behind_proxy", words, "behind-proxy", ""},
     Setting{"serve.private_reads", yes_no, "private-reads", ""},
     Setting{"serve.public_reads", yes_no, "public-reads", ""},
     Setting{"serve.host", words, "host", ""},
-    Setting{"gc.older_than", number, "older-than", ""},
+    Setting{
+        "gc.older_than", number, "older-than", "", false, {.low = 1, .high = 36500, .whole = true}},
 };
 
 constexpr std::string_view kFile = "_file";  // suffix of a key whose value is a secret's file
@@ -82,6 +100,15 @@ std::string allowed(SettingType type, bool names_file) {
             break;
     }
     return "a text";
+}
+
+bool is_one_of(std::string_view value, std::string_view words) {
+    for (std::size_t end = 0; end != words.npos; words.remove_prefix(end + 2)) {
+        end = words.find(", ");
+        if (value == words.substr(0, end)) return true;
+        if (end == words.npos) break;
+    }
+    return false;
 }
 
 // Paths in a file start at the file's folder.
@@ -176,6 +203,11 @@ private:
                    allowed(setting->type, names_file), "");
             return;
         }
+        if (const std::string may = names_file ? "" : not_allowed(*setting, *value); !may.empty()) {
+            report(member.value.line, member.value.column,
+                   fmt::format("\"{}\" for \"{}\"", *value, key), may, "");
+            return;
+        }
         const std::string name(setting->key);
         if (!own_.insert(name).second) {
             report(member.line, member.column, fmt::format("\"{0}\" and \"{0}{1}\"", name, kFile),
@@ -242,6 +274,9 @@ std::optional<SettingValue> from_environment(const Setting& setting) {
                 throw Error(fmt::format("{}: found \"{}\", allowed 1 or 0", name, given));
             }
         }
+        if (const std::string may = not_allowed(setting, value); !may.empty()) {
+            throw Error(fmt::format("{}: found \"{}\", allowed {}", name, value, may));
+        }
         return SettingValue{value, "environment " + name};
     }
     if (setting.type != secret) return std::nullopt;
@@ -254,6 +289,29 @@ std::optional<SettingValue> from_environment(const Setting& setting) {
 }  // namespace
 
 std::span<const Setting> settings() { return kSettings; }
+
+std::string not_allowed(const Setting& setting, const std::string& value) {
+    const auto& [low, high, whole, one_of] = setting.range;
+    if (setting.type == number) {
+        double found = 0;
+        const char* const end = value.data() + value.size();
+        const auto [stop, error] = std::from_chars(value.data(), end, found);
+        const bool fine = error == std::errc() && stop == end && found >= low && found <= high &&
+                          (!whole || value.find_first_not_of("0123456789") == value.npos);
+        return fine ? ""
+                    : fmt::format("a {}number from {} to {}", whole ? "whole " : "", low, high);
+    }
+    if (one_of.empty()) return "";
+    for (std::size_t at = 0; at <= value.size();) {
+        const std::size_t next = setting.type == words ? value.find(',', at) : value.npos;
+        const std::size_t end = std::min(next, value.size());
+        if (!is_one_of(std::string_view(value).substr(at, end - at), one_of)) {
+            return std::string(one_of);
+        }
+        at = end + 1;
+    }
+    return "";
+}
 
 std::string environment_name(const Setting& setting) {
     std::string name = "STEADY_";

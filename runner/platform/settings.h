@@ -14,6 +14,13 @@ namespace steady {
 
 enum class SettingType { text, path, paths, words, number, yes_no, secret };
 
+// What a number or a word may be; neither: anything of its type.
+struct SettingRange {
+    double low = 0, high = 0;
+    bool whole = false;         // no fraction
+    std::string_view one_of{};  // words, separated by ", "
+};
+
 struct Setting {
     std::string_view key;  // "models"; "serve.port" stands in a file as {"serve": {"port": …}}
     SettingType type;
@@ -22,9 +29,13 @@ struct Setting {
     // May stand in ./steady.json, which comes with a checkout of somebody else: nothing that says
     // what runs on this machine or who may reach it.
     bool in_project = false;
+    SettingRange range{};
 };
 
 std::span<const Setting> settings();
+
+// What the setting may be, where this value of it is out of its range; empty: the value is fine.
+std::string not_allowed(const Setting& setting, const std::string& value);
 
 // serve.behind_proxy → STEADY_SERVE_BEHIND_PROXY
 std::string environment_name(const Setting& setting);

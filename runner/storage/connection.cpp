@@ -60,6 +60,19 @@ std::string start_options(const ConnectionOptions& options) {
     return text;
 }
 
+// libpq indents what it says on a second line, and ends with a new one.
+std::string in_one_line(std::string text) {
+    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0)
+        text.pop_back();
+    static const Pattern breaks("\\s*\n\\s*");
+    return breaks.replaced(text, "; ");
+}
+
+bool mentions(const std::string& text, std::initializer_list<const char*> words) {
+    return std::any_of(words.begin(), words.end(),
+                       [&](const char* word) { return text.find(word) != std::string::npos; });
+}
+
 // SQLSTATEs after which the connection is useless but the work may be repeated.
 bool is_outage(const std::string& state) {
     return state.rfind("08", 0) == 0 || state.rfind("57P", 0) == 0 || state == "25006" ||
@@ -155,15 +168,18 @@ void Connection::attempt(const Body& body, How how) {
         run(body, how);
     } catch (const pqxx::broken_connection& failure) {
         drop();
-        const std::string text = failure.what();
-        if (text.find("does not exist") != std::string::npos ||
-            text.find("authentication failed") != std::string::npos ||
-            text.find("permission denied") != std::string::npos) {
-            throw Error{fmt::format("cannot use the database {}: {}",
-                                    without_password(options_.url), text)};
+        const std::string text = without_password(in_one_line(failure.what()));
+        const std::string url = without_password(options_.url);
+        if (mentions(text, {"connection info string", "connection option", " URI"})) {
+            throw Error{
+                fmt::format("{} is no address of a PostgreSQL: {}; allowed: "
+                            "postgresql://USER@HOST:PORT/NAME, or key=value words of libpq",
+                            url, text)};
         }
-        throw DatabaseGone{fmt::format("the database {} does not answer: {}",
-                                       without_password(options_.url), text)};
+        if (mentions(text, {"does not exist", "authentication failed", "permission denied"})) {
+            throw Error{fmt::format("cannot use the database {}: {}", url, text)};
+        }
+        throw DatabaseGone{fmt::format("the database {} does not answer: {}", url, text)};
     } catch (const pqxx::in_doubt_error& failure) {
         drop();
         throw DatabaseGone{failure.what()};

@@ -59,9 +59,10 @@ std::vector<EmbeddedFile> missing_files(std::map<std::string, std::string> appli
     }
     if (!applied.empty()) {
         throw Error{
-            fmt::format("this database has migration {}, which this binary does not know; "
-                        "install a newer Steady",
-                        applied.begin()->first)};
+            fmt::format("this database has migration {}, which this binary does not know (its own "
+                        "last one is {}): install a newer Steady, or restore the dump that was "
+                        "made before that migration",
+                        applied.begin()->first, storage_migrations().back().name)};
     }
     return missing;
 }
@@ -130,13 +131,34 @@ ChosenDatabase choose_database(const std::string& given, bool keep_running) {
     return {private_cluster_url({.base_dir = {}, .idle_stop_s = keep_running ? 0 : 300}), true};
 }
 
+namespace {
+
+// What is missing in a database that somebody named; an error tells where the name comes from.
+std::vector<std::string> pending_in(const std::string& url, const std::string& given) {
+    const std::string origin = given.empty() ? find_setting("database_url")->origin : "--db";
+    const std::string named = fmt::format(" (named by {})", origin);
+    try {
+        return pending_migrations(url);
+    } catch (const DatabaseStrained&) {
+        throw;
+    } catch (const DatabaseGone& gone) {
+        throw DatabaseGone{gone.what() + named +
+                           "; start it or correct the address; without one, Steady starts a "
+                           "private PostgreSQL"};
+    } catch (const Error& error) {
+        throw Error(error.what() + named, error.exit_code);
+    }
+}
+
+}  // namespace
+
 std::string database_url(const std::string& given, bool keep_running) {
     const ChosenDatabase chosen = choose_database(given, keep_running);
     if (chosen.is_private) {
         migrate(chosen.url);
         return chosen.url;
     }
-    const std::vector<std::string> pending = pending_migrations(chosen.url);
+    const std::vector<std::string> pending = pending_in(chosen.url, given);
     if (pending.empty()) return chosen.url;
     const bool fresh = pending.size() == storage_migrations().size();
     throw Error{

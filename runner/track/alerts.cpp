@@ -134,7 +134,7 @@ Shape shape_of(const std::string& name) {
     if (name.empty() || name == "json") return Shape::json;
     if (name == "slack") return Shape::slack;
     if (name == "matrix") return Shape::matrix;
-    throw Error(fmt::format("webhook_shape: found \"{}\", allowed json, slack, matrix", name));
+    throw Error(fmt::format("alerts_shape: found \"{}\", allowed json, slack, matrix", name));
 }
 
 std::string body(const Alert& alert, Shape shape) {

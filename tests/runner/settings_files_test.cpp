@@ -97,6 +97,14 @@ TEST_F(SettingsFiles, MistakesAreNamedWithTheirPlace) {
     EXPECT_THAT(mistakes(R"({"models": ["a:b"]})"), HasSubstr("allowed: a list of paths"));
     EXPECT_THAT(mistakes(R"({"worker": {"max_hours": "2"}})"), HasSubstr("allowed: a number"));
     EXPECT_THAT(mistakes(R"({"worker": {"commands": 1}})"), HasSubstr("true or false"));
+    EXPECT_THAT(mistakes(R"({"serve": {"port": 65536}})"),
+                HasSubstr("found \"65536\" for \"serve.port\"; allowed: a whole number from 0"));
+    EXPECT_THAT(mistakes(R"({"gc": {"older_than": 1.5}})"), HasSubstr("whole number from 1 to"));
+    EXPECT_THAT(mistakes(R"({"builds_gb": -5})"), HasSubstr("a number from 0.001 to 1000000"));
+    EXPECT_THAT(mistakes(R"({"alerts_on": ["change", "failures"]})"),
+                HasSubstr("allowed: change, failure, verdict"));
+    EXPECT_EQ(mistakes(R"({"alerts_on": ["verdict", "change"], "alerts_shape": "slack"})"), "");
+    EXPECT_THAT(mistakes(R"({"alerts_shape": "json, slack"})"), HasSubstr("json, slack, matrix"));
     EXPECT_THAT(mistakes(R"({"root_file": "x"})"), HasSubstr("unknown key \"root_file\""));
     EXPECT_THAT(mistakes(R"({"webhook": "a", "webhook_file": "b"})"), HasSubstr("one of them"));
     EXPECT_THAT(mistakes(R"({"root": "a", "root": "b"})"), HasSubstr("root"));
@@ -111,11 +119,14 @@ TEST_F(SettingsFiles, ACheckoutSetsNothingOfTheMachine) {
     for (const Setting& setting : settings()) {
         const std::string key(setting.key);
         const std::size_t dot = key.find('.');
+        const std::string_view among = setting.range.one_of;
+        const std::string word(among.empty() ? "a" : among.substr(0, among.find(',')));
         const std::string value =
-            setting.type == SettingType::number                                        ? "1"
-            : setting.type == SettingType::yes_no                                      ? "true"
-            : setting.type == SettingType::paths || setting.type == SettingType::words ? "[\"a\"]"
-                                                                                       : "\"a\"";
+            setting.type == SettingType::number   ? "1"
+            : setting.type == SettingType::yes_no ? "true"
+            : setting.type == SettingType::paths || setting.type == SettingType::words
+                ? "[\"" + word + "\"]"
+                : "\"" + word + "\"";
         const std::string text = dot == std::string::npos
                                      ? "{\"" + key + "\": " + value + "}"
                                      : "{\"" + key.substr(0, dot) + "\": {\"" +
@@ -193,13 +204,52 @@ TEST_F(SettingsFiles, ShowSaysWhereAndKeepsSecrets) {
 TEST_F(SettingsFiles, AVerbNamesTheFileOfABadValue) {
     write("own/steady/steady.json", "{\n\"gc\": {\n\"older_than\": 0}}");
     EXPECT_THAT(shown("", "gc --db postgresql:///?host=/none", 2),
-                HasSubstr("--older-than (own/steady/steady.json:3): found \"0\""));
+                HasSubstr("own/steady/steady.json:3:15: found \"0\" for \"gc.older_than\""));
     write("own/steady/steady.json", R"({"rot": 1})");
     EXPECT_THAT(shown("", "validate x", 2), HasSubstr("did you mean \"root\"?"));
     EXPECT_THAT(shown("", "completion bash"), HasSubstr("complete -F"));  // concerns no key
     write("own/steady/steady.json", R"({"database_url_file": "/none/url"})");
     EXPECT_THAT(shown("", "queue", 2), HasSubstr("/none/url cannot be read"));
     EXPECT_THAT(shown("STEADY_DATABASE_URL_FILE=/none/two", "queue", 2), HasSubstr("/none/two"));
+}
+
+// One table of ranges for files, environment and flags.
+TEST_F(SettingsFiles, AFlagHasTheRangeOfItsSetting) {
+    int n = 0;
+    for (const Setting& setting : settings()) {
+        if (setting.type != SettingType::number || setting.flag.empty()) continue;
+        const std::string verb(setting.key.substr(0, setting.key.find('.')));
+        const std::string most = std::to_string(static_cast<long long>(setting.range.high));
+        const std::string beyond = std::to_string(static_cast<long long>(setting.range.high) + 1);
+        const std::string range =
+            "from " + std::to_string(static_cast<int>(setting.range.low)) + " to " + most + "\n";
+        const std::string kind =
+            setting.range.whole ? "allowed a whole number " : "allowed a number ";
+        const std::string flag(setting.flag), name = environment_name(setting);
+        EXPECT_THAT(shown("STEADY_STATE_DIR=state", verb + " --" + flag + " " + beyond, 2),
+                    HasSubstr("--" + flag + ": found \"" + beyond + "\", " + kind + range));
+        EXPECT_THAT(shown(name + "=" + beyond, "config show", 2),
+                    HasSubstr(name + ": found \"" + beyond + "\", " + kind + range));
+        ++n;
+    }
+    EXPECT_GE(n, 5);
+}
+
+TEST_F(SettingsFiles, AnErrorOfTheDatabaseTellsWhoNamedItAndWhatIsAllowed) {
+    write("own/steady/steady.json", "{\n\"database_url\": \"mysql://me:secret@h/x\"}");
+    EXPECT_THAT(shown("", "queue", 2),
+                AllOf(HasSubstr("mysql://me:***@h/x is no address of a PostgreSQL"),
+                      HasSubstr("allowed: postgresql://"), Not(HasSubstr("secret")),
+                      HasSubstr("(named by own/steady/steady.json:2)")));
+    EXPECT_THAT(
+        shown("STEADY_DATABASE_URL=postgresql:///x?host=/none", "queue", 1),
+        AllOf(HasSubstr("does not answer"), Not(HasSubstr("\n\t")),
+              HasSubstr("(named by environment STEADY_DATABASE_URL); start it or correct")));
+    EXPECT_THAT(shown("", "queue --db postgresql://h/x?foo=1", 2), HasSubstr("(named by --db)"));
+    fs::remove(folder_ / "own/steady/steady.json");
+    EXPECT_THAT(shown("STEADY_STATE_DIR=/proc/none", "queue", 1),
+                HasSubstr("cannot create the directory /proc/none for Steady's state: No such file "
+                          "or directory; set STEADY_STATE_DIR"));
 }
 
 }  // namespace

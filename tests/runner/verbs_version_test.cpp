@@ -16,6 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string first_match(const fs::path& file, const std::string& pattern) {
     std::ifstream in(fs::path(STEADY_SOURCE_DIR) / file);
@@ -78,6 +79,12 @@ TEST(DumpVerb, KeepsTheNewestOfItsOwn) {
     const CliResult failed = cli.run({"db", "dump", (cli.root() / "none/one.dump").string()});
     EXPECT_EQ(failed.code, 1);
     EXPECT_THAT(failed.err, HasSubstr("none/one.dump failed"));
+    EXPECT_THAT(failed.err, Not(HasSubstr("\\n")));
+
+    const auto bytes = fs::file_size(file);
+    fs::create_directory(file + ".part");  // where a dump is written until it is whole
+    EXPECT_EQ(cli.run({"db", "dump", file, "--force"}).code, 1);
+    EXPECT_EQ(fs::file_size(file), bytes) << "a failed dump took the earlier one with it";
 }
 
 }  // namespace
