@@ -5,6 +5,7 @@
 
 #include "dashboard/server/serve.h"
 #include "kernels/base/error.h"
+#include "runner/cli/exchange.h"
 #include "runner/cli/records.h"
 #include "runner/cli/workspace.h"
 #include "runner/platform/files.h"
@@ -22,6 +23,10 @@ int serve_page(const Arguments& arguments) {
         fmt::print(stderr, "the page will not find the records of this checkout: {}\n",
                    error.what());
     }
+    options.shipped.records = static_cast<int>(shipped_records().size());
+    options.shipped.import = [&arguments](const std::function<bool(int, int)>& told) {
+        import_shipped(arguments, told);
+    };
     options.address = arguments.get("bind", "127.0.0.1");
     options.port = static_cast<std::uint16_t>(arguments.number("port", 8642, 0, 65535));
     options.public_reads = arguments.has("public-reads");

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "dashboard/server/http.h"
+#include "dashboard/server/shipped_import.h"
 #include "dashboard/server/source.h"
 #include "runner/storage/service.h"
 
@@ -37,6 +38,7 @@ struct AppOptions {
     int wrong_tokens_per_minute = 30;  // per client
     std::string state_dir;             // whose disk health looks at; empty: none
     double stuck_s = 30;               // no worker thread answers: only a restart helps
+    ShippedRecords shipped;
 };
 
 // How the service stands, as somebody asked it a moment ago (see Dashboard's probe).
@@ -111,6 +113,7 @@ std::optional<Response> check_origin(const Request& request, const AppOptions& o
 struct App {
     AppOptions options;
     Traffic traffic;
+    ShippedImport shipped;
     std::function<std::string()> transport_metrics;  // lines of the layer below, network thread
 
     std::optional<Response> quick(Request& request);

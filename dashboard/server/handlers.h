@@ -1,7 +1,8 @@
 // The functions behind the routes, by file: assets (handlers_static.cpp), health and
 // metrics (handlers_health.cpp), pages' data
 // (handlers_read.cpp, handlers_experiment.cpp), figures and entries (handlers_figures.cpp),
-// series (handlers_track.cpp), machines (handlers_machines.cpp) and the writes
+// series (handlers_track.cpp), notes on them (handlers_notes.cpp), searches for a commit
+// (handlers_bisect.cpp), machines (handlers_machines.cpp) and the writes
 // (handlers_write.cpp).
 #pragma once
 
@@ -22,6 +23,14 @@ constexpr int kShareDecided_ms = 10000;   // a decided experiment hardly ever ch
 
 // The shell of the page: the same HTML at every address, the view is chosen in the browser.
 Response shell_page();
+
+// A search for a commit, as pages show it.
+nlohmann::json search_json(const bisect::Asked& one);
+
+// True when this write's token has the scope commands.
+bool may_send_commands(Context& context);
+// Why nothing may be queued now; nothing: it may.
+std::optional<Response> no_room(Context& context);
 
 // The record that {id} names; throws nothing: absent → nullopt, and the caller answers 404.
 std::optional<Record> find_record(const Request& request, Context& context);
@@ -57,6 +66,8 @@ Response get_series(const Request&, Context&);
 Response get_alerts(const Request&, Context&);
 Response get_revisions(const Request&, Context&);
 Response get_audits(const Request&, Context&);
+Response get_together(const Request&, Context&);
+Response get_host(const Request&, Context&);
 Response get_workers(const Request&, Context&);
 Response get_worker(const Request&, Context&);
 
@@ -68,5 +79,11 @@ Response post_priority(const Request&, Context&);
 Response post_rerun(const Request&, Context&);
 Response post_triage(const Request&, Context&);
 Response post_alert(const Request&, Context&);
+Response get_shipped(const Request&, Context&);
+Response post_shipped(const Request&, Context&);
+Response post_bisect(const Request&, Context&);
+Response post_search_cancel(const Request&, Context&);
+Response post_note(const Request&, Context&);
+Response post_note_removal(const Request&, Context&);
 
 }  // namespace steady::web

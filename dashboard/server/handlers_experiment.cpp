@@ -111,6 +111,10 @@ Response get_experiment(const Request& request, Context& context) {
         document["checked"] = checked;
         document["who_did"] = deeds_json(context.source->who_did(record->id));
         document["runs"] = runs_json(context.source->runs(record->question_sha));
+        document["searches"] = json::array();
+        for (const bisect::Asked& one : context.source->searches(record->id, "")) {
+            document["searches"].push_back(search_json(one));
+        }
         return shared_json(document, checked ? kShareDecided_ms : kShareLists_ms);
     }
     if (!record->analysis) return error_response(404, "no entry before a verdict");

@@ -24,13 +24,14 @@ Response get_figure(const Request& request, Context& context) {
     const bool decided = record->analysis.has_value();
     if (which == "intervals" && decided) return svg_response(intervals_figure(*record));
     if (which == "pairs" && decided) return svg_response(pairs_figure(*record));
+    if (which == "distribution" && decided) return svg_response(distribution_figure(*record));
     if (which == "profile" && record->evidence.profile) {
         return svg_response(profile_figure(*record));
     }
-    return error_response(404,
-                          "no figure '" + which +
-                              "' here; allowed: intervals and pairs after the verdict, profile "
-                              "where one was measured");
+    return error_response(
+        404, "no figure '" + which +
+                 "' here; allowed: intervals, pairs and distribution after the verdict, profile "
+                 "where one was measured");
 }
 
 }  // namespace steady::web

@@ -91,7 +91,28 @@ Response workers_response(const std::vector<page::WorkerRow>& workers) {
     return shared_json({{"workers", std::move(rows)}}, kShareLists_ms);
 }
 
+json noise_run_json(const page::NoiseRun& one) {
+    return {{"metric", one.metric},        {"mode", one.mode},
+            {"model", one.model},          {"at", one.at},
+            {"pairs", one.pairs},          {"sigma_d", one.sigma_d},
+            {"experiment", one.experiment}};
+}
+
 }  // namespace
+
+Response get_host(const Request& request, Context& context) {
+    const std::string& name = request.params.at("host");
+    for (const page::HostDetail& host : context.source->hosts()) {
+        if (host.name != name) continue;
+        json runs = json::array();
+        for (const page::NoiseRun& one : context.source->noise(name)) {
+            runs.push_back(noise_run_json(one));
+        }
+        return shared_json({{"host", host_json(host)}, {"noise_runs", std::move(runs)}},
+                           kShareSummaries_ms);
+    }
+    return error_response(404, "no machine '" + name + "'; /hosts lists them");
+}
 
 Response get_audits(const Request&, Context& context) {
     const std::vector<page::AuditRow> rows = context.source->audits();

@@ -118,7 +118,12 @@ Response get_experiments(const Request& request, Context& context) {
 }
 
 Response get_queue(const Request&, Context& context) {
-    return shared_json(*around(context), kShareLists_ms);
+    json out = *around(context);
+    out["searches"] = json::array();
+    for (const bisect::Asked& one : context.source->searches("", "")) {
+        out["searches"].push_back(search_json(one));
+    }
+    return shared_json(out, kShareLists_ms);
 }
 
 Response get_hosts(const Request&, Context& context) {

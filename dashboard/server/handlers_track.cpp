@@ -3,6 +3,8 @@
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 
 #include "dashboard/server/handlers.h"
 #include "kernels/base/error.h"
@@ -76,7 +78,29 @@ json change_json(const track::Change& one, const std::string& forge) {
             {"state", one.state},
             {"owner", one.owner},
             {"note", one.note},
-            {"triaged_at", one.triaged_at}};
+            {"triaged_at", one.triaged_at},
+            {"triaged_by", one.triaged_by}};
+}
+
+json note_json(const track::Note& one) {
+    return {{"id", one.id},     {"commit", one.commit}, {"kind", one.kind},
+            {"text", one.text}, {"author", one.author}, {"at", one.at}};
+}
+
+json detail_json(const SeriesDetail& detail) {
+    json points = json::array(), changes = json::array(), notes = json::array();
+    for (const track::StoredPoint& one : detail.points) points.push_back(point_json(one));
+    for (const track::Change& one : detail.changes) {
+        changes.push_back(change_json(one, detail.series.forge));
+    }
+    for (const track::Note& one : detail.notes) notes.push_back(note_json(one));
+    json searches = json::array();
+    for (const bisect::Asked& one : detail.searches) searches.push_back(search_json(one));
+    return {{"series", series_json(detail.series)},
+            {"points", std::move(points)},
+            {"changes", std::move(changes)},
+            {"notes", std::move(notes)},
+            {"searches", std::move(searches)}};
 }
 
 json row_json(const track::SeriesRow& row) {
@@ -227,15 +251,28 @@ Response get_series(const Request& request, Context& context) {
         response.body = track_markdown({summary_of(*detail)});
         return response;
     }
-    json points = json::array(), changes = json::array();
-    for (const track::StoredPoint& one : detail->points) points.push_back(point_json(one));
-    for (const track::Change& one : detail->changes) {
-        changes.push_back(change_json(one, detail->series.forge));
+    return shared_json(detail_json(*detail), kShareLists_ms);
+}
+
+// Every series keeps its own points; nothing is averaged over machines or benchmarks.
+Response get_together(const Request& request, Context& context) {
+    constexpr std::size_t kMost = 12;
+    std::set<std::string> names;
+    std::istringstream all(query(request, "s"));
+    for (std::string name; std::getline(all, name, ',');) {
+        if (!name.empty()) names.insert(name);
     }
-    return shared_json({{"series", series_json(detail->series)},
-                        {"points", std::move(points)},
-                        {"changes", std::move(changes)}},
-                       kShareLists_ms);
+    if (names.empty() || names.size() > kMost) {
+        throw Error("query parameter s: found " + std::to_string(names.size()) +
+                    " names of series, allowed: 1 to 12 with commas between; /s lists them");
+    }
+    json list = json::array();
+    for (const std::string& name : names) {
+        const auto detail = context.source->series_detail(name, limit_in(request));
+        if (!detail) return no_such_series(name);
+        list.push_back(detail_json(*detail));
+    }
+    return shared_json({{"list", std::move(list)}}, kShareLists_ms);
 }
 
 // Within a series both points were measured against one reference, so their quotient compares them;

@@ -102,26 +102,6 @@ std::uint64_t stored_bytes(const Spec& spec) {
     return 2 * spec.canonical.size() + kRowBytes * rows;
 }
 
-// Not by the scope admin: whoever runs the service need not want foreign code on its workers.
-bool may_send_commands(Context& context) {
-    const std::vector<std::string> scopes = context.source->token_scopes(context.token_sha);
-    return std::find(scopes.begin(), scopes.end(), "commands") != scopes.end();
-}
-
-// Why nothing may be queued now; nothing: it may.
-std::optional<Response> no_room(Context& context) {
-    App& app = context.app;
-    if (!app.may_submit(context.token_sha)) {
-        Response response = error_response(429, "more than 30 submissions in a minute");
-        response.headers.emplace_back("Retry-After", "60");
-        return response;
-    }
-    if (context.source->queue_depth() < app.options.queue_depth_max) return std::nullopt;
-    Response response = error_response(429, "the queue is full");
-    response.headers.emplace_back("Retry-After", "300");
-    return response;
-}
-
 Response submitted_response(const Submitted& submitted, Context& context) {
     if (submitted.created) ++context.app.traffic.submitted;
     Response response = json_response({{"id", submitted.id},
@@ -134,6 +114,25 @@ Response submitted_response(const Submitted& submitted, Context& context) {
 }
 
 }  // namespace
+
+// Not by the scope admin: whoever runs the service need not want foreign code on its workers.
+bool may_send_commands(Context& context) {
+    const std::vector<std::string> scopes = context.source->token_scopes(context.token_sha);
+    return std::find(scopes.begin(), scopes.end(), "commands") != scopes.end();
+}
+
+std::optional<Response> no_room(Context& context) {
+    App& app = context.app;
+    if (!app.may_submit(context.token_sha)) {
+        Response response = error_response(429, "more than 30 submissions in a minute");
+        response.headers.emplace_back("Retry-After", "60");
+        return response;
+    }
+    if (context.source->queue_depth() < app.options.queue_depth_max) return std::nullopt;
+    Response response = error_response(429, "the queue is full");
+    response.headers.emplace_back("Retry-After", "300");
+    return response;
+}
 
 Response post_validate(const Request& request, Context&) {
     const SpecResult result = decode(request);

@@ -52,6 +52,7 @@ Dashboard::Dashboard(const ServeOptions& options, MakeSource make_source, HttpLi
     : parts_(std::make_unique<Parts>()) {
     Parts& parts = *parts_;
     parts.app.options.hosts = options.hosts;
+    parts.app.options.shipped = options.shipped;
     parts.app.options.public_reads = options.public_reads;
     parts.app.options.reads_need_token =
         options.private_reads ||
@@ -108,6 +109,7 @@ Dashboard::~Dashboard() {
     if (!parts_) return;
     parts_->probe.request_stop();
     if (parts_->probe.joinable()) parts_->probe.join();
+    parts_->app.shipped.end();
     parts_->pool.reset();
 }
 

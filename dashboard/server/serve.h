@@ -24,6 +24,7 @@ struct ServeOptions {
     std::vector<std::string> hosts;    // further names under which browsers reach this server
     int workers = 4;                   // database connections
     std::string state_dir;             // health looks at its disk; empty: at none
+    web::ShippedRecords shipped;
 };
 
 // Serves until SIGINT or SIGTERM, returns 0. Prints the address on stdout. Throws Error: address

@@ -14,9 +14,11 @@
 
 #include "runner/record/record.h"
 #include "runner/storage/alert_store.h"
+#include "runner/storage/bisection_store.h"
 #include "runner/storage/dashboard_queries.h"
 #include "runner/storage/page_machines.h"
 #include "runner/storage/search.h"
+#include "runner/storage/series_notes.h"
 #include "runner/storage/service.h"
 #include "runner/storage/track_store.h"
 
@@ -40,6 +42,8 @@ struct SeriesDetail {
     track::Series series;
     std::vector<track::StoredPoint> points;  // in the order of the history
     std::vector<track::Change> changes;      // latest found first
+    std::vector<track::Note> notes;          // oldest first
+    std::vector<bisect::Asked> searches;     // newest first
 };
 
 // Of a change of a series, or of an alert.
@@ -80,11 +84,23 @@ struct Source {
     std::function<void(const std::string& token_sha)> act_as;  // whose write comes; empty: over
     std::function<std::vector<page::AuditRow>()> audits;
     std::function<std::vector<page::WorkerRow>(const std::string& host, int limit)> workers;
+    std::function<std::vector<page::NoiseRun>(const std::string& host)> noise;
     std::function<std::vector<track::SeriesRow>()> series;
     std::function<std::optional<SeriesDetail>(const std::string& name, int limit)> series_detail;
     std::function<std::vector<track::RevisionRow>(const std::string& a, const std::string& b)>
         revisions;
     std::function<std::string(const Triage&)> triage;  // the state after it; empty: no such change
+    // A note at the commit that `note.commit` begins; throws Error when no point of the series has
+    // it. Nothing: no such series.
+    std::function<std::optional<track::Note>(const std::string& series, const track::Note& note)>
+        add_note;
+    std::function<bool(const std::string& series, std::int64_t note)> remove_note;
+    // See bisect::searches.
+    std::function<std::vector<bisect::Asked>(const std::string& experiment,
+                                             const std::string& series)>
+        searches;
+    std::function<bisect::AskedNow(const bisect::Asked&)> ask_search;
+    std::function<std::string(std::int64_t search)> cancel_search;  // likewise
     std::function<std::vector<alerts::Alert>(const std::string& state)> alerts;
     std::function<std::string(const Triage&)> triage_alert;  // likewise
 };

@@ -8,6 +8,7 @@
 #include "runner/queue/submit.h"
 #include "runner/storage/migrate.h"
 #include "runner/storage/runs_of.h"
+#include "runner/storage/series_notes.h"
 #include "runner/storage/service.h"
 #include "runner/storage/store.h"
 
@@ -114,13 +115,40 @@ std::optional<SeriesDetail> series_detail(Transaction& transaction, const std::s
     const auto series = track::find_series(transaction, name);
     if (!series) return std::nullopt;
     return SeriesDetail{*series, track::points(transaction, series->id, limit),
-                        track::changes(transaction, series->id)};
+                        track::changes(transaction, series->id),
+                        track::notes(transaction, series->id),
+                        bisect::searches(transaction, "", name)};
+}
+
+// The name of the token whose write this is.
+std::string person(Link& link) {
+    const std::string& actor = link.store.connection().actor();
+    return actor.starts_with("token ") ? actor.substr(6) : actor;
+}
+
+std::optional<track::Note> add_note(Transaction& transaction, const std::string& name,
+                                    track::Note note) {
+    const auto series = track::find_series(transaction, name);
+    if (!series) return std::nullopt;
+    const std::vector<std::string> commits =
+        track::commits_like(transaction, series->id, note.commit);
+    if (commits.size() != 1) {
+        throw Error("/commit: found \"" + note.commit + "\", which begins " +
+                    (commits.empty() ? "no commit" : "more than one commit") +
+                    " of this series; allowed: one that the series has a point of");
+    }
+    note.commit = commits[0];
+    note.id = track::add_note(transaction, series->id, note).value_or(0);
+    return note;
 }
 
 void add_machines_and_series(Source& source, const std::shared_ptr<Link>& link) {
     source.audits = [link] { return read(*link, page::audits); };
     source.workers = [link](const std::string& host, int limit) {
         return read(*link, [&](Transaction& t) { return page::workers(t, host, limit); });
+    };
+    source.noise = [link](const std::string& host) {
+        return read(*link, [&](Transaction& t) { return page::noise_runs(t, host); });
     };
     source.series = [link] { return read(*link, track::list_series); };
     source.series_detail = [link](const std::string& name, int limit) {
@@ -131,7 +159,31 @@ void add_machines_and_series(Source& source, const std::shared_ptr<Link>& link) 
     };
     source.triage = [link](const Triage& one) {
         return write(*link, [&](Transaction& t) {
-            return track::triage(t, one.series, one.change, one.state, one.owner, one.note);
+            return track::triage(t, one.series, one.change, one.state, one.owner, one.note,
+                                 link->store.connection().actor());
+        });
+    };
+    source.add_note = [link](const std::string& series, const track::Note& note) {
+        track::Note whole = note;
+        whole.author = person(*link);
+        return write(*link, [&](Transaction& t) { return add_note(t, series, whole); });
+    };
+    source.searches = [link](const std::string& experiment, const std::string& series) {
+        return read(*link, [&](Transaction& t) { return bisect::searches(t, experiment, series); });
+    };
+    source.ask_search = [link](const bisect::Asked& wanted) {
+        bisect::Asked whole = wanted;
+        whole.asked_by = person(*link);
+        return write(*link, [&](Transaction& t) { return bisect::ask(t, whole); });
+    };
+    source.cancel_search = [link](std::int64_t search) {
+        return write(*link,
+                     [&](Transaction& t) { return bisect::cancel(t, search, person(*link)); });
+    };
+    source.remove_note = [link](const std::string& name, std::int64_t note) {
+        return write(*link, [&](Transaction& t) {
+            const auto series = track::find_series(t, name);
+            return series && track::remove_note(t, series->id, note, person(*link));
         });
     };
     source.alerts = [link](const std::string& state) {

@@ -15,6 +15,8 @@ const VIEWS = [
   [/^\/tried$/, () => import('./views/journal.js')],
   [/^\/kernels$/, () => import('./views/kernels.js')],
   [/^\/hosts$/, () => import('./views/hosts.js')],
+  [/^\/hosts\/([^/]+)$/, () => import('./views/host.js')],
+  [/^\/together$/, () => import('./views/together.js')],
   [/^\/s$/, () => import('./views/series_list.js')],
   [/^\/s\/([^/]+)$/, () => import('./views/series.js')],
   [/^\/revisions\/([^/]+)$/, () => import('./views/revisions.js')],
@@ -38,6 +40,7 @@ const HOME_OF = {
   '/aa': '/hosts',
   '/alerts': '/s',
   '/revisions': '/s',
+  '/together': '/s',
 };
 
 const main = document.getElementById('main');

@@ -67,6 +67,16 @@ export function machineName(name, hosts) {
   return h('span', { title: name }, cpu, h('span', { class: 'dim small' }, ` ${name.slice(0, 8)}`));
 }
 
+// A series' name ends in its machine's id, which is shown by its CPU.
+export function seriesLink(name, hosts) {
+  const at = name.lastIndexOf('-on-');
+  const text = at < 0 ? name : name.slice(0, at);
+  return [
+    h('a', { href: `/s/${encodeURIComponent(name)}`, title: name }, text),
+    at < 0 ? null : [h('span', { class: 'dim small' }, ' on '), machineName(name.slice(at + 4), hosts)],
+  ];
+}
+
 // A value of an environment: hashes shortened, each with a button that copies the whole.
 export function shortened(value) {
   if (value === null || value === undefined || value === '') return '–';

@@ -10,11 +10,11 @@
 #include <set>
 
 #include "kernels/base/error.h"
-#include "runner/cli/revision_question.h"
 #include "runner/cli/verbs.h"
 #include "runner/cli/workspace.h"
 #include "runner/programs/registry/registry.h"
 #include "runner/spec/spec_command.h"
+#include "runner/track/revision_question.h"
 
 namespace steady {
 namespace {

@@ -17,10 +17,10 @@
 #include "runner/base/sha256.h"
 #include "runner/cli/jobs.h"
 #include "runner/cli/programs.h"
-#include "runner/cli/revision_question.h"
 #include "runner/cli/track_questions.h"
 #include "runner/cli/workspace.h"
 #include "runner/platform/host_lock.h"
+#include "runner/track/revision_question.h"
 
 namespace steady {
 namespace {

@@ -17,7 +17,6 @@
 #include "runner/cli/jobs.h"
 #include "runner/cli/programs.h"
 #include "runner/cli/records.h"
-#include "runner/cli/revision_question.h"
 #include "runner/cli/verbs.h"
 #include "runner/cli/workspace.h"
 #include "runner/entry/report.h"
@@ -26,6 +25,7 @@
 #include "runner/programs/command/command_run.h"
 #include "runner/record/record_json.h"
 #include "runner/spec/spec_command.h"
+#include "runner/track/revision_question.h"
 
 namespace steady {
 namespace {

@@ -13,6 +13,7 @@
 #include "runner/cli/workspace.h"
 #include "runner/entry/entry.h"
 #include "runner/platform/files.h"
+#include "runner/platform/inform.h"
 #include "runner/storage/archive.h"
 #include "runner/storage/migrate.h"
 
@@ -110,10 +111,21 @@ int verb_export(const Arguments& arguments) {
 
 namespace {
 
+std::string shipped_folder() { return project_root() + "/experiments/records"; }
+
+std::vector<std::string> records_in(const std::string& folder) {
+    std::vector<std::string> found;
+    for (const auto& file : fs::directory_iterator(folder)) {
+        if (file.path().string().ends_with(".steady.json")) found.push_back(file.path());
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+}
+
 // Folders stand for the records in them; --shipped for those of this checkout.
 std::vector<std::string> files_to_import(const Arguments& arguments) {
     std::vector<std::string> files, words = arguments.words;
-    if (arguments.has("shipped")) words.push_back(project_root() + "/experiments/records");
+    if (arguments.has("shipped")) words.push_back(shipped_folder());
     if (words.empty()) {
         throw Error("steady import needs a FILE or a folder of records, or --shipped");
     }
@@ -122,12 +134,8 @@ std::vector<std::string> files_to_import(const Arguments& arguments) {
             files.push_back(word);
             continue;
         }
-        std::vector<std::string> found;
-        for (const auto& file : fs::directory_iterator(word)) {
-            if (file.path().string().ends_with(".steady.json")) found.push_back(file.path());
-        }
+        const std::vector<std::string> found = records_in(word);
         if (found.empty()) throw Error(fmt::format("{} holds no *.steady.json", word));
-        std::sort(found.begin(), found.end());
         files.insert(files.end(), found.begin(), found.end());
     }
     return files;
@@ -166,7 +174,36 @@ ImportedFile import_file(Connection& connection, Store& store, const std::string
     return out;
 }
 
+Connection connect_to_import(const Arguments& arguments) {
+    return Connection({.url = database_url(arguments.get("db")),
+                       .role = DatabaseRole::owner,
+                       .client = "import",
+                       .statement_timeout_ms = 600000});
+}
+
 }  // namespace
+
+std::vector<std::string> shipped_records() {
+    return fs::is_directory(shipped_folder()) ? records_in(shipped_folder())
+                                              : std::vector<std::string>();
+}
+
+void import_shipped(const Arguments& arguments, const std::function<bool(int, int)>& told) {
+    Connection connection = connect_to_import(arguments);
+    Store store = open_store(arguments);
+    int read = 0, refused = 0;
+    for (const std::string& file : shipped_records()) {
+        try {
+            import_file(connection, store, file, false);
+            ++read;
+        } catch (const Error& error) {
+            if (error.exit_code != kExitUsage) throw;  // not the file's fault
+            ++refused;
+            inform("{}: {}\n", file, error.what());
+        }
+        if (!told(read, refused)) return;
+    }
+}
 
 int verb_import(const Arguments& arguments) {
     if (arguments.has("adapter")) return import_history(arguments);
@@ -177,10 +214,7 @@ int verb_import(const Arguments& arguments) {
         }
     }
     const std::vector<std::string> files = files_to_import(arguments);
-    Connection connection({.url = database_url(arguments.get("db")),
-                           .role = DatabaseRole::owner,
-                           .client = "import",
-                           .statement_timeout_ms = 600000});
+    Connection connection = connect_to_import(arguments);
     Store store = open_store(arguments);
     learn_shipped(store);
     nlohmann::json imported = nlohmann::json::array(), refused = nlohmann::json::array();

@@ -11,6 +11,7 @@
 #include "runner/cli/exit_map.h"
 #include "runner/cli/jobs.h"
 #include "runner/cli/programs.h"
+#include "runner/cli/queued_searches.h"
 #include "runner/cli/records.h"
 #include "runner/cli/verbs.h"
 #include "runner/cli/workspace.h"
@@ -304,11 +305,17 @@ int verb_worker(const Arguments& arguments) {
     options.shutdown = &interrupt_signal();
     options.message = [](const std::string& line) { inform("{}\n", line); };
     const auto weights = std::make_shared<PreparedWeights>();
-    options.idle = [&] { weights->drop(); };
+    Worker* searcher = nullptr;
+    RunJob run;
+    options.idle = [&] {
+        weights->drop();
+        run_queued_search(*searcher, run, arguments, options.tags);
+    };
     options.once = arguments.has("once");
     options.times.most_s = 3600 * arguments.decimal("max-hours", 24, 0, 24 * 365);
     Worker worker(options);
-    const RunJob run = [&](Job& job) {
+    searcher = &worker;
+    run = [&](Job& job) {
         const std::string why = why_not_runnable(job.record.spec, RunPlace::queue);
         if (!why.empty()) throw Error(why);  // queued by another version, or tagged by hand
         return run_job(job, arguments, weights, RunPlace::queue);
@@ -322,6 +329,8 @@ int verb_worker(const Arguments& arguments) {
     };
     write_what_is_missing(arguments);
     worker.work(run, decided);
+    while (options.once && run_queued_search(worker, run, arguments, options.tags)) {
+    }
     return options.once && interrupt_signal().raised() ? kExitInterrupted : kExitOk;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "runner/base/metrics.h"
 #include "runner/base/text.h"
 #include "runner/entry/entry_data.h"
 #include "runner/figures/numbers.h"
@@ -162,6 +163,19 @@ std::string pairs_figure(const Record& record) {
         panels.push_back(*panel);
     }
     return finish(record, rows, panels);
+}
+
+std::string distribution_figure(const Record& record) {
+    const std::vector<PairRow> rows = pair_rows(record);
+    figures::DistributionPlot plot;
+    plot.metric = pairs_metric(record);
+    plot.unit = find_metric(plot.metric).unit;
+    for (const PairRow& row : rows) {
+        if (!row.discarded.empty() || !row.a || !row.b) continue;
+        plot.a.push_back(*row.a);
+        plot.b.push_back(*row.b);
+    }
+    return finish(record, rows, {figures::distribution_plot(plot)});
 }
 
 std::string profile_figure(const Record& record) {

@@ -10,7 +10,8 @@ namespace steady {
 
 std::string entry_figure(const Record& record);  // all that have data, one below the other
 std::string intervals_figure(const Record& record);
-std::string pairs_figure(const Record& record);  // with the evidence below
+std::string pairs_figure(const Record& record);         // with the evidence below
+std::string distribution_figure(const Record& record);  // of the values that pairs are made of
 std::string profile_figure(const Record& record);
 
 }  // namespace steady

@@ -67,6 +67,12 @@ struct StatePlot {
 };
 Panel state_plot(const StatePlot& plot);
 
+struct DistributionPlot {
+    std::vector<double> a, b;  // one value per pair that counts, in the metric's unit
+    std::string metric, unit;
+};
+Panel distribution_plot(const DistributionPlot& plot);
+
 struct ProfileBar {
     std::string op;
     double a_ns = 0, b_ns = 0;                // per token

@@ -1,6 +1,7 @@
 // Rows about machines.
 #include "runner/storage/page_machines.h"
 
+#include "runner/statistics/statistics.h"
 #include "runner/storage/rows.h"
 
 namespace steady::page {
@@ -40,6 +41,13 @@ constexpr const char* kAttempts =
 constexpr const char* kWhoDid =
     "select " STEADY_ISO("at") ", actor, what, detail from steady.who_did($1)";
 
+constexpr const char* kNoiseRuns =
+    "select a.metric, a.mode, a.model, e.name, " STEADY_ISO("min(a.at)") ", array_agg(a.d)::text "
+    "from (select * from steady.aa_value where host_id = (select host_id from steady.host "
+    "where name = $1) order by at desc limit 20000) a join steady.job j using (job_id) "
+    "join steady.experiment e using (exp_id) group by a.job_id, e.name, a.metric, a.mode, a.model "
+    "having count(*) > 2 order by min(a.at)";
+
 #undef STEADY_ISO
 
 }  // namespace
@@ -62,6 +70,23 @@ std::vector<AuditRow> audits(Transaction& transaction) {
         one.n = row[3].as<int>();
         if (!row[4].is_null()) one.effect = row[4].as<double>();
         one.at = text(row[5]);
+        out.push_back(std::move(one));
+    }
+    return out;
+}
+
+std::vector<NoiseRun> noise_runs(Transaction& transaction, const std::string& host) {
+    std::vector<NoiseRun> out;
+    for (const auto& row : transaction.exec_params(kNoiseRuns, host)) {
+        NoiseRun one{.metric = text(row[0]),
+                     .mode = text(row[1]),
+                     .model = text(row[2]),
+                     .experiment = text(row[3]),
+                     .at = text(row[4])};
+        std::vector<double> values;
+        for (const std::string& value : rows::texts(row[5])) values.push_back(std::stod(value));
+        one.pairs = static_cast<int>(values.size());
+        one.sigma_d = kMadToSigma * mad(values);
         out.push_back(std::move(one));
     }
     return out;

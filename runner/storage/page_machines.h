@@ -40,4 +40,13 @@ struct WorkerRow {
 std::vector<WorkerRow> workers(pqxx::transaction_base& transaction, const std::string& host,
                                int limit);
 
+// What one run measured of a machine's own noise: its A/A pairs in one metric and mode.
+struct NoiseRun {
+    std::string metric, mode, model, experiment, at;
+    int pairs = 0;
+    double sigma_d = 0;
+};
+// The latest 20,000 pairs, by run, the oldest first.
+std::vector<NoiseRun> noise_runs(pqxx::transaction_base& transaction, const std::string& host);
+
 }  // namespace steady::page

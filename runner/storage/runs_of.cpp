@@ -13,9 +13,9 @@ namespace {
 constexpr int kMostRuns = 200;
 
 void add_machine(Run& run, const std::string& fingerprint, const std::string& device) {
-    const auto json = nlohmann::json::parse(fingerprint, nullptr, false);
-    if (!json.is_object()) return;
-    const auto print = json.get<Fingerprint>();
+    const auto facts = nlohmann::json::parse(fingerprint, nullptr, false);
+    if (!facts.is_object()) return;
+    const auto print = facts.get<Fingerprint>();
     const auto fact = [&](const char* name) {
         const auto found = print.find(name);
         return found == print.end() ? std::string() : found->second;

@@ -55,7 +55,7 @@ constexpr const char* kChanges =
     STEADY_ISO("c.found_at") ", c.gone, c.state, c.owner, c.note, " STEADY_ISO("c.triaged_at")
     ", (select subject from steady.series_point p where p.series_id = c.series_id "
     "and p.commit_sha collate \"C\" = c.commit_sha limit 1), c.low, c.high, c.cross_checked, c.confirmation, "
-    "c.confirmed_by from steady.series_change c where c.series_id = $1 order by c.change_id desc limit 500";
+    "c.confirmed_by, c.triaged_by from steady.series_change c where c.series_id = $1 order by c.change_id desc limit 500";
 constexpr const char* kLevel = "update steady.series_point set level = $2 where point_id = $1";
 constexpr const char* kNoise = "update steady.series set noise = $2 where series_id = $1";
 constexpr const char* kAllGone =
@@ -112,7 +112,7 @@ constexpr const char* kRevisions =
     "from a join b using (series_id) join steady.series s using (series_id) "
     "join steady.host h using (host_id) order by abs(ln(b.ratio / a.ratio)) desc limit 1000";
 constexpr const char* kTriage =
-    "select steady.triage(change_id, $3, $4, $5) from steady.series_change "
+    "select steady.triage(change_id, $3, $4, $5, $6) from steady.series_change "
     "join steady.series using (series_id) where name = $1 and change_id = $2";
 
 #undef STEADY_SERIES
@@ -324,6 +324,7 @@ std::vector<Change> changes(Transaction& transaction, std::int64_t series) {
         one.change.cross_checked = row[15].as<bool>();
         one.change.confirmation = confirmation_of(text(row[16]));
         one.change.confirmed_by = text(row[17]);
+        one.triaged_by = text(row[18]);
         out.push_back(std::move(one));
     }
     return out;
@@ -377,8 +378,9 @@ std::optional<Series> find_series(Transaction& transaction, const std::string& n
 }
 
 std::string triage(Transaction& transaction, const std::string& series, std::int64_t change,
-                   const std::string& state, const std::string& owner, const std::string& note) {
-    const auto done = transaction.exec_params(kTriage, series, change, state, owner, note);
+                   const std::string& state, const std::string& owner, const std::string& note,
+                   const std::string& by) {
+    const auto done = transaction.exec_params(kTriage, series, change, state, owner, note, by);
     return done.empty() ? "" : text(done[0][0]);
 }
 

@@ -50,7 +50,7 @@ std::optional<std::string> failure(pqxx::transaction_base& transaction, std::int
 struct Change {
     std::int64_t id = 0;
     TrackChange change;  // index is not kept
-    std::string found_at, state, owner, note, triaged_at, subject;
+    std::string found_at, state, owner, note, triaged_at, triaged_by, subject;
     bool gone = false;
 };
 
@@ -90,6 +90,6 @@ std::vector<RevisionRow> revision_rows(pqxx::transaction_base& transaction, cons
 // The state afterwards; empty: no such change in this series.
 std::string triage(pqxx::transaction_base& transaction, const std::string& series,
                    std::int64_t change, const std::string& state, const std::string& owner,
-                   const std::string& note);
+                   const std::string& note, const std::string& by = "");
 
 }  // namespace steady::track

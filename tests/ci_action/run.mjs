@@ -2,6 +2,7 @@
 // clone finds its merge base, a regression fails, one comment is updated in place, a fork's result is
 // posted by the second workflow, and the budget holds. Measures counted work with the real steady.
 //   node tests/ci_action/run.mjs STEADY [NAME…]
+// With STEADY_CI_ROOT the scripts run in that root, which has the same paths inside; see `debian`.
 import { execFile, execFileSync } from 'node:child_process';
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -10,7 +11,8 @@ import os from 'node:os';
 import path from 'node:path';
 
 const here = path.dirname(new URL(import.meta.url).pathname);
-const scripts = path.resolve(here, '../../runner/ci');
+const scripts = process.env.STEADY_CI_SCRIPTS ?? path.resolve(here, '../../runner/ci');
+const inside = process.env.STEADY_CI_ROOT;
 const [steady, ...only] = process.argv.slice(2);
 for (const tool of ['git', 'jq', 'curl', 'timeout']) {
   try {
@@ -97,21 +99,19 @@ function run(script, words, folder, env) {
   const clean = Object.fromEntries(
     Object.entries(process.env).filter(([key]) => !/^(GITHUB|CI|CHANGE|STEADY|GITLAB)_/.test(key)),
   );
+  const variables = {
+    ...clean,
+    ...(inside ? { PATH: '/usr/bin:/bin', HOME: root, LC_ALL: 'C.UTF-8' } : {}),
+    STEADY: steady,
+    STEADY_STATE_DIR: path.join(root, 'state'),
+    STEADY_HOST_LOCK: path.join(root, 'host.lock'), // counted work needs no quiet machine
+    ...env,
+  };
   return new Promise((resolve) => {
     execFile(
-      'sh',
-      [path.join(scripts, script), ...words],
-      {
-        cwd: folder,
-        encoding: 'utf8',
-        env: {
-          ...clean,
-          STEADY: steady,
-          STEADY_STATE_DIR: path.join(root, 'state'),
-          STEADY_HOST_LOCK: path.join(root, 'host.lock'), // counted work needs no quiet machine
-          ...env,
-        },
-      },
+      inside ? '/usr/sbin/chroot' : 'sh',
+      [...(inside ? [inside, 'env', '-C', folder, 'sh'] : []), path.join(scripts, script), ...words],
+      { cwd: folder, encoding: 'utf8', env: variables },
       (error, out, err) => resolve({ code: error ? error.code : 0, out, err }),
     );
   });

@@ -68,6 +68,18 @@ MakeSource fake_source() {
             return std::vector<track::RevisionRow>{};
         };
         source->triage = [](const Triage& one) { return one.state; };
+        source->add_note = [](const std::string& series, const track::Note& note) {
+            return series == "gone" ? std::nullopt : std::optional<track::Note>(note);
+        };
+        source->searches = [](const std::string&, const std::string&) {
+            return std::vector<bisect::Asked>{};
+        };
+        source->ask_search = [](const bisect::Asked&) { return bisect::AskedNow{1, true}; };
+        source->cancel_search = [](std::int64_t id) {
+            return std::string(id == 1 ? "cancelled" : "");
+        };
+        source->remove_note = [](const std::string&, std::int64_t note) { return note == 1; };
+        source->noise = [](const std::string&) { return std::vector<page::NoiseRun>{}; };
         return source;
     };
 }

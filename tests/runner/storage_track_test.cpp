@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "runner/storage/connection.h"
+#include "runner/storage/series_notes.h"
 #include "runner/storage/track_store.h"
 #include "tests/support/throwaway_database.h"
 
@@ -75,7 +76,8 @@ TEST_F(TrackStore, AChangeIsNewOnceAndKeepsItsTriage) {
 
     Connection page({.url = database.url(), .role = DatabaseRole::web, .client = "page"});
     page.transact([&](Transaction& t) {
-        EXPECT_EQ(track::triage(t, series.name, changes()[0].id, "acknowledged", "kim", "'; drop"),
+        EXPECT_EQ(track::triage(t, series.name, changes()[0].id, "acknowledged", "kim", "'; drop",
+                                "token lee"),
                   "acknowledged");
         EXPECT_EQ(track::triage(t, "other", changes()[0].id, "fixed", "", ""), "");
     });
@@ -84,7 +86,42 @@ TEST_F(TrackStore, AChangeIsNewOnceAndKeepsItsTriage) {
     const track::Change kept = changes().at(0);
     EXPECT_EQ(kept.state, "acknowledged");
     EXPECT_EQ(kept.note, "'; drop");
+    EXPECT_EQ(kept.triaged_by, "token lee");
     EXPECT_FALSE(kept.gone);
+}
+
+// The page's role writes and hides notes through functions and in no other way.
+TEST_F(TrackStore, NotesStandAtACommitOfTheSeriesAndKeepTheirNames) {
+    add(0, 6);
+    add(1, 6);
+    const std::string first = std::string(37, 'c') + "100";
+    Connection page({.url = database.url(), .role = DatabaseRole::web, .client = "page"});
+    std::int64_t id = 0;
+    page.transact([&](Transaction& t) {
+        EXPECT_EQ(track::commits_like(t, series.id, first), std::vector<std::string>{first});
+        EXPECT_EQ(track::commits_like(t, series.id, "cccccccc").size(), 2U) << "of both";
+        EXPECT_TRUE(track::commits_like(t, series.id, "0000000").empty());
+        track::Note note{.commit = first, .kind = "mark", .text = "'; drop", .author = "kim"};
+        id = track::add_note(t, series.id, note).value_or(0);
+        note.commit = std::string(40, 'd');
+        EXPECT_FALSE(track::add_note(t, series.id, note)) << "no point has that commit";
+    });
+    page.look([&](Transaction& t) {
+        const auto notes = track::notes(t, series.id);
+        ASSERT_EQ(notes.size(), 1U);
+        EXPECT_EQ(notes[0].text, "'; drop");
+        EXPECT_EQ(notes[0].author, "kim");
+        EXPECT_EQ(notes[0].kind, "mark");
+    });
+    page.transact([&](Transaction& t) {
+        EXPECT_FALSE(track::remove_note(t, series.id + 1, id, "lee")) << "another series";
+        EXPECT_TRUE(track::remove_note(t, series.id, id, "lee"));
+        EXPECT_FALSE(track::remove_note(t, series.id, id, "lee")) << "it is gone";
+        EXPECT_TRUE(track::notes(t, series.id).empty());
+        EXPECT_EQ(t.exec1("select removed_by from steady.series_note")[0].as<std::string>(), "lee");
+    });
+    EXPECT_ANY_THROW(
+        page.transact([&](Transaction& t) { t.exec("delete from steady.series_note"); }));
 }
 
 // Two slower commits close together stay two changes, each with what was said of it.

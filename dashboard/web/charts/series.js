@@ -2,22 +2,7 @@
 // of level as marks. The state of the chart is in the address of the page.
 import { h } from '../dom.js';
 import { percent } from '../format.js';
-
-let loading = null;
-
-// Fetched when a series is looked at first; other pages never pay for it.
-function library() {
-  loading ??= new Promise((resolve, reject) => {
-    document.head.append(h('link', { rel: 'stylesheet', href: '/assets/vendor/uPlot.min.css' }));
-    const script = h('script', { src: '/assets/vendor/uPlot.iife.min.js' });
-    script.addEventListener('load', () => resolve(window.uPlot));
-    script.addEventListener('error', () => reject(new Error('the chart could not be loaded')));
-    document.head.append(script);
-  });
-  return loading;
-}
-
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+import { colour, place } from './uplot.js';
 
 function drawBands(u, { data, noise, mode, scaled }) {
   if (mode === 'prev') return;
@@ -102,7 +87,7 @@ function drawChosen(u, at, values) {
 const RAW = { label: 'raw', scale: 'raw', width: 1 };
 
 function options(box, input) {
-  const { data, marks, mode, raw, at, values, onZoom, onChoose, onHover } = input;
+  const { data, marks, notes, mode, raw, at, values, onZoom, onChoose, onHover } = input;
   const axis = {
     stroke: () => colour('--soft'),
     grid: { stroke: () => colour('--line'), width: 1 },
@@ -154,7 +139,7 @@ function options(box, input) {
     cursor: { drag: { x: true, y: false, setScale: false }, points: { show: true } },
     hooks: {
       drawClear: [(u) => drawBands(u, input)],
-      draw: [(u) => drawChanges(u, marks), (u) => drawChosen(u, at, values)],
+      draw: [(u) => drawChanges(u, marks), (u) => drawNotes(u, notes), (u) => drawChosen(u, at, values)],
       setSelect: [
         (u) => {
           if (u.select.width < 8) return;
@@ -178,23 +163,51 @@ function options(box, input) {
   };
 }
 
+// Notes stand at their commit on the lower edge, with their number; marks are lines over the whole
+// height, since somebody says that a level begins there.
+function drawNotes(u, notes) {
+  const { ctx } = u;
+  const { top, height, left, width } = u.bbox;
+  const ratio = devicePixelRatio;
+  ctx.save();
+  ctx.font = `700 ${11 * ratio}px system-ui, sans-serif`;
+  ctx.textAlign = 'center';
+  const taken = [];
+  for (const note of notes) {
+    const mark = note.kind === 'mark';
+    const x = u.valToPos(note.index - (mark ? 0.5 : 0), 'x', true);
+    if (x < left || x > left + width) continue;
+    const level = taken.filter((other) => Math.abs(other - x) < 18 * ratio).length;
+    taken.push(x);
+    const bottom = top + height;
+    const low = bottom - 18 * ratio * level; // numbers at one commit stand one above the other
+    ctx.strokeStyle = colour('--amber');
+    ctx.fillStyle = colour('--amber');
+    ctx.lineWidth = 1.5 * ratio;
+    if (mark) {
+      ctx.setLineDash([2 * ratio, 3 * ratio]);
+      ctx.beginPath();
+      ctx.moveTo(x, top);
+      ctx.lineTo(x, bottom);
+      ctx.stroke();
+    }
+    ctx.beginPath();
+    ctx.arc(x, low - 10 * ratio, 8 * ratio, 0, 2 * Math.PI);
+    ctx.fill();
+    ctx.fillStyle = colour('--ground');
+    ctx.fillText(String(note.number), x, low - 6 * ratio);
+  }
+  ctx.restore();
+}
+
 // input: {data: points, values, levels, scaled(ratio, index) → shown number, marks: [{index, shift}],
-// noise, mode, raw, at, onZoom(low, high), onChoose(index), onHover(index|null)}
+// notes: [{index, kind, number}], noise, mode, raw, at, onZoom(low, high), onChoose(index),
+// onHover(index|null)}
 export function seriesChart(input) {
   const box = h('div', { class: 'chart' });
-  library()
-    .then((UPlot) => {
-      if (!box.isConnected) return;
-      const columns = [input.data.map((one, i) => i), input.values, input.levels];
-      if (input.raw) columns.push(input.data.map((one) => one.champion_ns || null));
-      const chart = new UPlot(options(box, input), columns, box);
-      new ResizeObserver(() => {
-        if (box.isConnected && box.clientWidth)
-          chart.setSize({ width: box.clientWidth, height: 340 });
-      }).observe(box);
-      matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => chart.redraw());
-      box.dataset.drawn = 'yes';
-    })
-    .catch((error) => box.replaceChildren(error.message));
-  return box;
+  return place(box, 340, (UPlot) => {
+    const columns = [input.data.map((one, i) => i), input.values, input.levels];
+    if (input.raw) columns.push(input.data.map((one) => one.champion_ns || null));
+    return new UPlot(options(box, input), columns, box);
+  });
 }

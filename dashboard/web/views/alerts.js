@@ -1,8 +1,8 @@
 // The inbox: what people should hear of, the open ones first, grouped by range of commits.
-import { get } from '../api.js';
 import { h } from '../dom.js';
 import { percent } from '../format.js';
-import { command, empty, experimentLink, folded, table, time } from '../parts.js';
+import { withHosts } from '../names.js';
+import { command, empty, experimentLink, folded, seriesLink, table, time } from '../parts.js';
 import { triageForm } from '../triage.js';
 
 function range(alert) {
@@ -32,10 +32,10 @@ function headline(alert) {
   ];
 }
 
-function members(alert) {
+function members(alert, hosts) {
   return table(
     [
-      { head: 'Series', class: 'wide', cell: (row) => h('a', { href: `/s/${row.series}` }, row.series) },
+      { head: 'Series', class: 'wide', cell: (row) => seriesLink(row.series, hosts) },
       { head: 'Metric', cell: (row) => h('code', null, row.metric) },
       { head: 'Shift', number: true, cell: (row) => percent(row.shift, 1) },
       { head: 'Class', cell: (row) => (row.gone ? `${row.cause}, no longer seen` : row.cause) },
@@ -50,7 +50,7 @@ function members(alert) {
   );
 }
 
-function card(alert) {
+function card(alert, hosts) {
   return h(
     'article',
     { class: 'card change', id: `alert-${alert.id}` },
@@ -61,13 +61,13 @@ function card(alert) {
       h('span', null, headline(alert)),
     ),
     alert.claim ? h('p', null, alert.claim) : null,
-    alert.series.length ? members(alert) : null,
+    alert.series.length ? members(alert, hosts) : null,
     h(
       'p',
       { class: 'dim small' },
       'found ',
       time(alert.at),
-      alert.triaged_by ? ` · triaged by ${alert.triaged_by}` : null,
+      alert.triaged_by ? ` · triaged by ${alert.triaged_by.replace(/^token /, '')}` : null,
       alert.deliveries ? ` · ${alert.deliveries}` : null,
     ),
     command(alert.again),
@@ -80,7 +80,7 @@ export default {
   cli: () => 'steady alerts list --json',
   every: 10000,
   busy: () => Boolean(document.activeElement?.closest('.triage')),
-  load: (params, query, signal) => get('/alerts.json', signal),
+  load: (params, query, signal) => withHosts('/alerts.json', signal),
   draw: (data) => {
     const open = data.alerts.filter((one) => ['new', 'acknowledged'].includes(one.state));
     const closed = data.alerts.filter((one) => !open.includes(one));
@@ -90,7 +90,7 @@ export default {
       h('p', { class: 'crumbs' }, h('a', { href: '/s' }, 'Trends'), ' / Alerts'),
       h('h1', null, 'Alerts'),
       open.length
-        ? h('div', { class: 'stack' }, open.map(card))
+        ? h('div', { class: 'stack' }, open.map((one) => card(one, data.hosts)))
         : empty(
             'Nothing is open. ',
             h('code', null, 'steady track'),
@@ -101,7 +101,7 @@ export default {
       closed.length
         ? folded(
             `${closed.length} closed`,
-            h('div', { class: 'stack' }, closed.map(card)),
+            h('div', { class: 'stack' }, closed.map((one) => card(one, data.hosts))),
           )
         : null,
     );

@@ -21,6 +21,7 @@ import { matrixCells, measured, programs } from './experiment_outside.js';
 import { profileSection } from './experiment_profile.js';
 import { attempts, environment, repeat } from './experiment_record.js';
 import { runsSection } from './experiment_runs.js';
+import { bisectForm } from '../bisect.js';
 
 const LEVELS = ['correctness', 'micro', 'block', 'model'];
 const STOPS = {
@@ -370,6 +371,10 @@ function evidence(data) {
         ['Outputs', correctness(data)],
       ]),
     ),
+    folded(
+      'Distributions: all values of A against those of B',
+      figure(data.id, 'distribution', 'The values of A and of B over one axis'),
+    ),
   );
 }
 
@@ -407,13 +412,25 @@ function checks(data) {
   );
 }
 
+// Of a question about two revisions of a repository.
+function bisectSection(data) {
+  const arms = data.spec.arms ?? {};
+  const asked = data.spec.subject?.repo && arms.A?.rev && arms.B?.rev && arms.A.rev !== arms.B.rev;
+  if (!asked && !data.searches.length) return null;
+  return section(
+    'Search for a commit',
+    bisectForm(data.id, { good: arms.A?.rev, bad: arms.B?.rev }, data.searches, []),
+  );
+}
+
 export default {
   title: ([id]) => id,
   pageTitle: (data) =>
     `${data.analysis ? `${data.analysis.verdict} ${percent(data.analysis.effect, 1)}` : data.state} · ${data.id}`,
   cli: ([id]) => `steady show ${id} --json`,
   every: 2000,
-  busy: () => document.activeElement?.id === 'compare-with',
+  busy: () =>
+    document.activeElement?.id === 'compare-with' || Boolean(document.activeElement?.closest('.triage')),
   load: ([id], query, signal) => get(`/x/${encodeURIComponent(id)}.json`, signal),
   draw: (data) =>
     h(
@@ -435,5 +452,6 @@ export default {
       environment(data),
       attempts(data),
       repeat(data),
+      bisectSection(data),
     ),
 };

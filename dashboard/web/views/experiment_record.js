@@ -2,7 +2,7 @@
 import { go } from '../navigation.js';
 import { h } from '../dom.js';
 import { words } from '../format.js';
-import { command, empty, experimentLink, facts, folded, section, table, time } from '../parts.js';
+import { command, empty, experimentLink, facts, folded, machineName, section, table, time } from '../parts.js';
 
 export function environment(data) {
   const known = data.environment.facts;
@@ -32,6 +32,12 @@ export function environment(data) {
   );
 }
 
+// The environment is the latest attempt's.
+function machineHere(host, data) {
+  const latest = data.attempts.at(-1).host === host;
+  return machineName(host, latest ? [{ name: host, facts: data.environment.facts }] : []);
+}
+
 export function attempts(data) {
   const earlier = data.earlier ?? [];
   return section(
@@ -41,7 +47,7 @@ export function attempts(data) {
           'p',
           null,
           'One, on ',
-          data.attempts[0].host,
+          machineHere(data.attempts[0].host, data),
           ', began ',
           time(data.attempts[0].began),
           `: ${data.attempts[0].how || 'running'}.`,
@@ -51,7 +57,7 @@ export function attempts(data) {
       ? table(
           [
             { head: 'No', cell: (row) => row.epoch },
-            { head: 'Machine', cell: (row) => row.host },
+            { head: 'Machine', cell: (row) => machineHere(row.host, data) },
             { head: 'Began', class: 'dim', cell: (row) => time(row.began) },
             { head: 'Ended', class: 'dim', cell: (row) => (row.ended ? time(row.ended) : '–') },
             { head: 'How', cell: (row) => row.how || 'running' },

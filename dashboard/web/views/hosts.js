@@ -7,7 +7,7 @@ import { empty, experimentLink, facts, folded, machineName, machineTabs, table, 
 // Smallest effect seen with 95 % power in 50 pairs at one-sided 1 %: (2.33 + 1.64) · sigma / sqrt 50.
 export const detectable = (sigma) => (3.97 * sigma) / Math.sqrt(50);
 
-function hostCard(host) {
+export function hostCard(host) {
   const known = host.facts;
   const rest = Object.entries(known).filter(
     ([key]) => !['cpu_model', 'cpus', 'kernel', 'memory_bytes', 'governor'].includes(key),
@@ -18,7 +18,7 @@ function hostCard(host) {
     h(
       'header',
       null,
-      h('h2', null, machineName(host.name, [host])),
+      h('h2', null, h('a', { href: `/hosts/${encodeURIComponent(host.name)}` }, machineName(host.name, [host]))),
       host.draining ? h('span', { class: 'badge state-queued' }, 'draining') : null,
     ),
     facts([

@@ -1,6 +1,6 @@
 // The landing page: questions with their verdicts, newest first; running jobs on top.
-import { get } from '../api.js';
-import { go } from '../navigation.js';
+import { get, post, setToken, token } from '../api.js';
+import { go, show } from '../navigation.js';
 import { commonScale, intervalBar } from '../charts/interval_bar.js';
 import { h } from '../dom.js';
 import { duration, percent, words } from '../format.js';
@@ -36,7 +36,7 @@ export function timeLeft(row) {
   return left > 0 ? `at most ${duration(left)} left` : '';
 }
 
-export function runningRow(row) {
+export function runningRow(row, hosts) {
   const soFar = row.progress ?? {};
   const known = Number.isFinite(soFar.effect);
   return h(
@@ -52,7 +52,8 @@ export function runningRow(row) {
         row.id,
         ' · ',
         row.owner,
-        ` · ${row.host || 'no host yet'}`,
+        ' · ',
+        row.host ? machineName(row.host, hosts) : 'no host yet',
         row.cancel_asked ? ' · stopping' : '',
       ),
     ),
@@ -221,8 +222,68 @@ function strip(data) {
   );
 }
 
+const wait = (ms) =>
+  new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+
+// Imports the shipped records by one click, for a token with scope admin.
+function shippedImport(shipped) {
+  if (!shipped.records) return null;
+  const said = h('span', { role: 'status', class: 'small' });
+  const secret = h('input', { id: 'import-token', type: 'password', autocomplete: 'off' });
+  const asking = h(
+    'label',
+    { class: 'offscreen', hidden: true },
+    h('span', null, 'Token with scope admin'),
+    secret,
+  );
+  const begin = async (event) => {
+    event.preventDefault();
+    if (secret.value) setToken(secret.value);
+    const button = document.getElementById('import-shipped');
+    button.disabled = true;
+    try {
+      let state = await post('/api/shipped/import', '{}');
+      while (state.state === 'running') {
+        said.textContent = `${state.read + state.refused} of ${state.records} records read`;
+        await wait(500);
+        state = await get('/shipped.json');
+      }
+      if (state.state === 'done') {
+        await wait(600); // the list is shared for half a second
+        show();
+        return;
+      }
+      said.textContent = `${state.trouble}. Where the database lies: steady import --shipped`;
+    } catch (error) {
+      if (error.status === 401 || error.status === 403) {
+        asking.hidden = false;
+        asking.classList.remove('offscreen');
+        secret.focus();
+      }
+      said.textContent =
+        error.status === 401
+          ? 'A token with scope admin is needed: steady token create NAME --scopes admin'
+          : error.message;
+    }
+    button.disabled = false;
+  };
+  return h(
+    'form',
+    { class: 'triage', onsubmit: begin },
+    token() ? null : asking,
+    h(
+      'button',
+      { type: 'submit', id: 'import-shipped' },
+      `Import all ${shipped.records} records`,
+    ),
+    said,
+  );
+}
+
 // An empty database explains itself: what would stand here, and three ways to see it.
-function firstVisit() {
+function firstVisit(shipped) {
   return h(
     'article',
     { class: 'card first-visit' },
@@ -235,6 +296,7 @@ function firstVisit() {
         'effect, its interval and every pair behind it.',
     ),
     h('p', null, 'Read the verdicts that come with Steady:'),
+    shippedImport(shipped),
     command('steady import --shipped'),
     h('p', null, 'Ask a small question of this machine:'),
     command('steady demo'),
@@ -248,10 +310,13 @@ export default {
   title: () => 'Verdicts',
   cli: () => 'steady journal --json',
   every: 2000,
-  load: ([], query, signal) => {
+  busy: () => Boolean(document.activeElement?.closest('.first-visit')),
+  load: async ([], query, signal) => {
     const asked = new URLSearchParams();
     for (const key of FILTERS) if (query.get(key)) asked.set(key, query.get(key));
-    return get(`/index.json?${asked}`, signal);
+    const data = await get(`/index.json?${asked}`, signal);
+    const first = !data.rows.length && ![...asked.keys()].length;
+    return first ? { ...data, shipped: await get('/shipped.json', signal) } : data;
   },
   draw: (data, params, query) => {
     const running = data.queue.filter((row) => row.state === 'running');
@@ -264,7 +329,7 @@ export default {
       null,
       h('h1', { class: 'quiet-title' }, 'Verdicts'),
       running.length
-        ? h('section', { 'aria-label': 'Running now', class: 'now' }, running.map(runningRow))
+        ? h('section', { 'aria-label': 'Running now', class: 'now' }, running.map((row) => runningRow(row, data.hosts)))
         : null,
       strip(data),
       filterBar(query),
@@ -272,7 +337,7 @@ export default {
         ? verdictTable(rows, data.hosts)
         : [...query.keys()].length
           ? empty('Nothing matches these filters. ', h('a', { href: '/' }, 'Show all'))
-          : firstVisit(),
+          : firstVisit(data.shipped),
       h(
         'nav',
         { class: 'pager', 'aria-label': 'Older and newer' },

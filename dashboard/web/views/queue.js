@@ -3,6 +3,7 @@
 import { get, post, token } from '../api.js';
 import { h } from '../dom.js';
 import { empty, experimentLink, section, table, time } from '../parts.js';
+import { searchList } from '../bisect.js';
 import { runningRow } from './overview.js';
 
 // A button that posts to the job's address and then shows `said` of the reply.
@@ -52,7 +53,7 @@ export default {
       h('h1', null, 'Queue'),
       section(
         'Running',
-        running.length ? h('div', null, running.map(runningRow)) : empty('No job running.'),
+        running.length ? h('div', null, running.map((row) => runningRow(row, data.hosts))) : empty('No job running.'),
       ),
       section(
         'Waiting',
@@ -83,6 +84,9 @@ export default {
             )
           : empty('Nothing waits.'),
       ),
+      data.searches.length
+        ? section('Searches for a commit', searchList(data.searches, data.hosts, true))
+        : null,
     );
   },
 };

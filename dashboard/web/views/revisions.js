@@ -1,15 +1,15 @@
 // Two commits over all benchmarks: what moved by more than its noise first, the rest folded.
-import { get } from '../api.js';
 import { h } from '../dom.js';
-import { effect, empty, folded, section, table } from '../parts.js';
+import { withHosts } from '../names.js';
+import { effect, empty, folded, section, seriesLink, table } from '../parts.js';
 
-function rowsTable(rows, label) {
+function rowsTable(rows, label, hosts) {
   return table(
     [
       {
         head: 'Series',
         class: 'wide wrap',
-        cell: (row) => h('a', { href: `/s/${row.series.name}` }, row.series.name),
+        cell: (row) => seriesLink(row.series.name, hosts),
       },
       { head: 'Metric', cell: (row) => h('code', null, row.series.metric) },
       { head: 'A, × reference', number: true, cell: (row) => row.a.ratio.toFixed(4) },
@@ -31,7 +31,7 @@ function rowsTable(rows, label) {
 export default {
   title: ([pair]) => `Commits ${pair}`,
   cli: () => 'steady export SERIES --format csv --table series',
-  load: ([pair], query, signal) => get(`/revisions/${encodeURIComponent(pair)}.json`, signal),
+  load: ([pair], query, signal) => withHosts(`/revisions/${encodeURIComponent(pair)}.json`, signal),
   draw: (data) => {
     const moved = data.rows.filter((row) => row.relevant);
     const rest = data.rows.filter((row) => !row.relevant);
@@ -49,12 +49,12 @@ export default {
       ),
       data.rows.length ? null : empty('No series measured both commits.'),
       moved.length
-        ? section('Moved', rowsTable(moved, 'Series that moved'))
+        ? section('Moved', rowsTable(moved, 'Series that moved', data.hosts))
         : data.rows.length
           ? section('Moved', empty('None by more than its noise.'))
           : null,
       rest.length
-        ? folded(`${rest.length} within their noise, or not comparable`, rowsTable(rest, 'The rest'))
+        ? folded(`${rest.length} within their noise, or not comparable`, rowsTable(rest, 'The rest', data.hosts))
         : null,
     );
   },

@@ -1,6 +1,6 @@
 // One series: its history, the commits at which its level changed, and their triage. Mode, window,
 // selected point and reference line are in the address.
-import { get, getText } from '../api.js';
+import { getText } from '../api.js';
 import { go } from '../navigation.js';
 import { seriesChart } from '../charts/series.js';
 import { h, replace } from '../dom.js';
@@ -11,10 +11,14 @@ import {
   empty,
   experimentLink,
   folded,
+  machineName,
   section,
   table,
   time,
 } from '../parts.js';
+import { withHosts } from '../names.js';
+import { notesOf } from '../notes.js';
+import { bisectForm } from '../bisect.js';
 import { triageForm } from '../triage.js';
 
 const MODES = { abs: '× reference', pct: '% since start', prev: '% since previous' };
@@ -112,6 +116,9 @@ function controls(query) {
   );
 }
 
+// Numbers as they stand in the chart and in the list.
+const numbered = (notes) => notes.map((one, i) => ({ ...one, number: i + 1 }));
+
 function chart(data, query) {
   const { points, mode, scaled } = windowOf(data, query);
   if (!points.length) return empty('Nothing is measured in this window.');
@@ -122,6 +129,9 @@ function chart(data, query) {
     .filter((one) => !one.gone)
     .map((one) => ({ ...one, index: points.findIndex((point) => point.commit === one.commit) }))
     .filter((one) => one.index > 0);
+  const notes = numbered(data.notes)
+    .map((one) => ({ ...one, index: points.findIndex((point) => point.commit === one.commit) }))
+    .filter((one) => one.index >= 0);
   const box = seriesChart({
     data: points,
     values: points.map((one, i) => scaled(one.ratio, i)),
@@ -130,6 +140,7 @@ function chart(data, query) {
     ),
     scaled,
     marks,
+    notes,
     noise: mode === 'prev' ? 0 : data.series.noise,
     mode,
     raw: query.get('raw') === '1',
@@ -221,6 +232,7 @@ function changeCard(data, change) {
       `p ${change.p < 1e-4 ? change.p.toExponential(0) : change.p.toPrecision(2)} · found `,
       time(change.found_at),
       change.triaged_at ? [' · triaged ', time(change.triaged_at)] : null,
+      change.triaged_by ? ` by ${change.triaged_by.replace(/^token /, '')}` : null,
     ),
     triageForm(
       `triage-${change.id}`,
@@ -253,6 +265,17 @@ function changes(data) {
         )
       : null,
   );
+}
+
+// Only another program's commits are questions about revisions; the ends are the latest change's.
+function bisectSection(data, measured) {
+  const asked = measured.findLast((one) => one.experiment);
+  if (!data.series.repository || data.series.source || !asked) return null;
+  const latest = data.changes.find((one) => !one.gone);
+  const ends = latest
+    ? { good: latest.before, bad: latest.commit }
+    : { good: measured[0].commit, bad: measured.at(-1).commit };
+  return section('Search for a commit', bisectForm(asked.experiment, ends, data.searches, data.hosts));
 }
 
 function pointTable(data) {
@@ -306,8 +329,8 @@ export default {
   title: ([name]) => name,
   cli: () => 'steady track --list --json', // with --repo NAME for another repository
   every: 10000,
-  busy: () => Boolean(document.activeElement?.closest('.triage, #history')),
-  load: ([name], query, signal) => get(`/s/${encodeURIComponent(name)}.json`, signal),
+  busy: () => Boolean(document.activeElement?.closest('.triage, .notes, #history')),
+  load: ([name], query, signal) => withHosts(`/s/${encodeURIComponent(name)}.json`, signal),
   draw: (data, [name], query) => {
     const measured = data.points.filter((one) => one.ratio !== null);
     const last = measured.at(-1);
@@ -358,7 +381,9 @@ export default {
           data.series.reference
             ? [' against ', h('code', null, data.series.reference.slice(0, 10))]
             : null,
-          ` · ${data.series.model} · on ${data.series.host} · ${measured.length} measurements · noise of one `,
+          ` · ${data.series.model} · on `,
+          machineName(data.series.host, data.hosts),
+          ` · ${measured.length} measurements · noise of one `,
           `${percent(data.series.noise, 2).replace('+', '')} · ${openChanges.length === 1 ? '1 open change' : `${openChanges.length || 'no'} open changes`}`,
         ),
         data.series.source
@@ -374,10 +399,13 @@ export default {
           copyButton('Copy as Markdown', () => getText(`/s/${encodeURIComponent(name)}.md`)),
           h('a', { class: 'button quiet', href: `/s/${encodeURIComponent(name)}.svg` }, 'SVG'),
           h('a', { class: 'button quiet', href: `/s/${encodeURIComponent(name)}.json` }, 'JSON'),
+          h('a', { class: 'button quiet', href: `/together?s=${encodeURIComponent(name)}` }, 'With other series'),
         ),
       ),
       section('History', chart(data, query)),
+      section('Notes and marks', notesOf(name, numbered(data.notes), query.get('at'))),
       changes(data),
+      bisectSection(data, measured),
       pointTable(data),
     );
   },

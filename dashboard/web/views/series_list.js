@@ -1,11 +1,11 @@
 // Regression tracking: one row per question of the standing suite and machine; rows that need
 // triage come first.
-import { get } from '../api.js';
 import { go } from '../navigation.js';
 import { spark } from '../charts/spark.js';
 import { h } from '../dom.js';
 import { percent } from '../format.js';
-import { empty, table, time } from '../parts.js';
+import { withHosts } from '../names.js';
+import { empty, machineName, table, time } from '../parts.js';
 
 const against = (row) => (row.ratio && row.level ? row.ratio / row.level - 1 : null);
 
@@ -59,14 +59,31 @@ export default {
   title: () => 'Trends',
   cli: () => 'steady track --list --json',
   every: 10000,
-  busy: () => Boolean(document.activeElement?.closest('.filters')),
-  load: (params, query, signal) => get('/s.json', signal),
+  busy: () =>
+    Boolean(document.activeElement?.closest('.filters') || document.querySelector('.pick:checked')),
+  load: (params, query, signal) => withHosts('/s.json', signal),
   draw: (data) =>
     h(
       'div',
       null,
       h('h1', null, 'Trends'),
-      h('p', { class: 'actions' }, h('a', { class: 'button quiet', href: '/alerts' }, 'Alerts')),
+      h(
+        'p',
+        { class: 'actions' },
+        h('a', { class: 'button quiet', href: '/alerts' }, 'Alerts'),
+        h(
+          'button',
+          {
+            type: 'button',
+            onclick: () => {
+              const names = [...document.querySelectorAll('.pick:checked')].map((one) => one.value);
+              const chosen = names.length ? names : data.rows.slice(0, 4).map((row) => row.name);
+              go(`/together?s=${chosen.map(encodeURIComponent).join(',')}`);
+            },
+          },
+          'Chart together',
+        ),
+      ),
       twoCommits(),
       h(
         'p',
@@ -93,9 +110,21 @@ export default {
                   h(
                     'div',
                     { class: 'dim small' },
-                    `${row.model} on ${row.host}${row.source ? ` · imported from ${row.source}` : ''}`,
+                    `${row.model} on `,
+                    machineName(row.host, data.hosts),
+                    row.source ? ` · imported from ${row.source}` : '',
                   ),
                 ],
+              },
+              {
+                head: 'Chart',
+                cell: (row) =>
+                  h('input', {
+                    type: 'checkbox',
+                    class: 'pick',
+                    value: row.name,
+                    'aria-label': `Show ${row.name} in one chart`,
+                  }),
               },
               { head: 'Open changes', cell: open },
               {

@@ -1,5 +1,5 @@
 // Derives the experiments of `bisect` and `track` from one question about a repository.
-#include "runner/cli/revision_question.h"
+#include "runner/track/revision_question.h"
 
 #include <fmt/format.h>
 
