@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/model/forward.h"
 #include "engine/run/decode.h"
@@ -20,6 +21,23 @@ ArmOptions with(PlanRequest plan, int threads = 2) {
     options.plan = std::move(plan);
     options.threads.threads = threads;
     return options;
+}
+
+// Of the distributions of the next token.
+double divergence(const std::vector<float>& exact, const std::vector<float>& logits) {
+    const auto log_sum = [](const std::vector<float>& x) {
+        const double most = *std::max_element(x.begin(), x.end());
+        double sum = 0;
+        for (const float each : x) sum += std::exp(each - most);
+        return most + std::log(sum);
+    };
+    const double p_sum = log_sum(exact), q_sum = log_sum(logits);
+    double kl = 0;
+    for (std::size_t i = 0; i < exact.size(); ++i) {
+        const double log_p = exact[i] - p_sum;
+        kl += std::exp(log_p) * (log_p - (logits[i] - q_sum));
+    }
+    return kl;
 }
 
 class TinyModel : public testing::TestWithParam<std::string> {
@@ -46,7 +64,30 @@ protected:
 
 TEST_P(TinyModel, ReferenceIsExact) { expect_close(kReference, tiny::kExact, true); }
 
-TEST_P(TinyModel, ChampionsStayWithinTheirBound) { expect_close({}, tiny::kQuantised, true); }
+TEST_P(TinyModel, ChampionsStayWithinTheirBound) {
+    PlanRequest plan;
+    plan.activations = Input::q16;
+    expect_close(plan, tiny::kQuantised, true);
+}
+
+// Where 8 bits are the default they are held to llama.cpp's mean distance from exact on tiny-glm
+// (journal/benchmarks/2026-11-25-activations.md). The median: where two experts of a random router
+// are nearly equal, any rounding may choose the other one.
+TEST_P(TinyModel, EightBitsStayAsNearAsPeers) {
+    PlanRequest plan;
+    plan.activations = Input::q8;
+    Model model(tiny::path(GetParam()));
+    auto arms = model.make_arms({with(plan)}, 64);
+    std::vector<double> seen;
+    for (const tiny::Prompt& prompt : tiny::prompts(GetParam())) {
+        const auto n = static_cast<std::int64_t>(prompt.tokens.size());
+        seen.push_back(divergence(prompt.exact_last, copy(feed(*arms[0], prompt.tokens))));
+        const auto after = copy(feed(*arms[0], std::span(prompt.greedy).first(15), n));
+        seen.push_back(divergence(prompt.exact_gen15, after));
+    }
+    std::sort(seen.begin(), seen.end());
+    EXPECT_LE(seen[seen.size() / 2], 0.013);
+}
 
 TEST_P(TinyModel, UnfusedExpertsAreExact) {
     expect_close({kReference.kernels, {{"moe", "unfused"}}}, tiny::kExact, false);

@@ -282,6 +282,7 @@ TEST_P(Steps, ACacheOfHalvesStaysWithinTheBoundOfEightBits) {
     const auto opened = [&](const std::string& type, const std::string& mla, bool reference) {
         ArmOptions options;
         options.plan = steps({{"mla", mla}}, reference);
+        if (!reference) options.plan.activations = Input::q16;
         set_engine_flag(options, "cache", type);
         options.threads.threads = 2;
         return std::move(model.make_arms({options}, 64)[0]);

@@ -51,11 +51,21 @@ function npm(o, cell) {
   return { decode, prompts };
 }
 
+// Decode behind so many tokens: llama.cpp calls it -d, ik_llama.cpp -gp.
+function deep(once, depth) {
+  try {
+    return { ...once('-p', '0', '-n', '16', '-d', depth)[0], n_prompt: depth };
+  } catch {
+    return once('-p', '0', '-n', '0', '-gp', `${depth},16`).find((r) => r.n_prompt === depth);
+  }
+}
+
 function bench(command, o, cell) {
   const [binary, ...flags] = command.split(' ').filter(Boolean);
-  const args = ['-m', cell.file, '-t', cell.threads, '-n', o.tokens, '-r', '1', '-o', 'json', '-p', cell.prompts.join(',') || '0'];
-  if (cell.depth) args.push('-gp', `${cell.depth},16`);
-  const rows = JSON.parse(run(binary, [...args, ...flags]));
+  const once = (...what) =>
+    JSON.parse(run(binary, ['-m', cell.file, '-t', cell.threads, '-r', '1', '-o', 'json', ...what, ...flags]));
+  const rows = once('-n', o.tokens, '-p', cell.prompts.join(',') || '0');
+  if (cell.depth) rows.push(deep(once, cell.depth));
   const rate = (prompt, gen) => rows.find((r) => r.n_prompt === Number(prompt) && (gen ? r.n_gen > 0 : r.n_gen === 0))?.avg_ts;
   return {
     decode: rate(0, true),
@@ -145,8 +155,8 @@ function section(bin, all) {
     const rows = all.filter((r) => r.file === file && r.threads === threads);
     const us = rows.filter((r) => r.engine === 'steady-engine' && r.decode > 0);
     if (!us.length) continue;
-    const name = `${us[0].model}`;
-    for (const r of rows.filter((r) => r.failed)) failures.set(`${r.engine} on ${name}`, r.failed);
+    const name = `${us[0].model} (${file.replace('.gguf', '')})`;
+    for (const r of rows.filter((r) => r.failed)) failures.set(`${r.engine} on ${name}`, r.failed.replaceAll(/\S*\/([^\s/]+)/g, '$1'));
     const rates = [['decode', (r) => r.decode]];
     for (const prompt of Object.keys(us[0].prompts)) rates.push([`prompt of ${prompt}`, (r) => r.prompts?.[prompt]]);
     if (us[0].depth) rates.push([`decode at ${us[0].depth_at}`, (r) => r.depth]);
