@@ -25,11 +25,12 @@ using ::testing::HasSubstr;
 // What the README says, written down apart from the migrations.
 const std::map<std::string, std::set<std::string>> kFunctions = {
     {"steady_worker",
-     {"claim", "decline_entry", "finish", "is_measurement", "put_aa", "put_evidence",
-      "put_fingerprint", "put_samples", "read_record", "reclaim", "register_host", "renew",
-      "report_host", "rescue", "seal_pair", "set_journal_path", "stop"}},
+     {"claim", "decline_entry", "end_bisection", "finish", "is_measurement", "put_aa",
+      "put_evidence", "put_fingerprint", "put_samples", "read_record", "reclaim", "register_host",
+      "renew", "report_host", "rescue", "seal_pair", "set_journal_path", "stop", "take_bisection"}},
     {"steady_web",
-     {"any_token", "cancel", "is_measurement", "read_record", "requeue", "service_state",
+     {"add_series_note", "any_token", "ask_bisection", "cancel", "cancel_bisection",
+      "is_measurement", "read_record", "remove_series_note", "requeue", "service_state",
       "set_priority", "submit", "token_name", "token_scopes", "triage", "triage_alert", "who_did"}},
     {"steady_submitter",
      {"cancel", "is_measurement", "read_record", "requeue", "set_priority", "submit"}}};

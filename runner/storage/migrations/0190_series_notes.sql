@@ -59,7 +59,7 @@ $$;
 revoke execute on function add_series_note, remove_series_note,
   triage(bigint, text, text, text, text) from public;
 grant execute on function add_series_note, remove_series_note to steady_web;
-grant execute on function triage(bigint, text, text, text, text) to steady_web, steady_worker;
-grant select on series_note to steady_web, steady_worker;
+grant execute on function triage(bigint, text, text, text, text) to steady_web;
+grant select on series_note to steady_submitter, steady_worker, steady_web;
 
 reset role;

@@ -74,6 +74,6 @@ $$;
 revoke execute on function ask_bisection, take_bisection, end_bisection, cancel_bisection from public;
 grant execute on function ask_bisection, cancel_bisection to steady_web;
 grant execute on function take_bisection, end_bisection to steady_worker;
-grant select on bisection to steady_web, steady_worker;
+grant select on bisection to steady_submitter, steady_worker, steady_web;
 
 reset role;
