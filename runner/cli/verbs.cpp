@@ -29,6 +29,7 @@ const std::array kVerbs{
          {{"claim", "TEXT", "what should get faster, in one sentence"},
           {"because", "TEXT", "the mechanism, in one sentence"},
           {"owner", "NAME", "who asks (else the login name)"},
+          {"outside", "", "a question about any program: two commands or two revisions"},
           {"from", "FILE", "start from this experiment instead of the template"},
           {"model", "NAME", "with --from: ask it of another model"},
           kForce},

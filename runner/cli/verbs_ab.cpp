@@ -188,6 +188,10 @@ std::string option_of(const std::string& pointer) {
 }
 
 std::string in_words(const SpecError& error, const std::string& id) {
+    for (const char* missing : {"direction", "pattern"}) {
+        if (error.found != fmt::format("no key \"{}\"", missing)) continue;
+        return fmt::format("no --{}; allowed: {}; {}", missing, error.allowed, error.hint);
+    }
     const std::string option = option_of(error.pointer);
     if (option.empty()) return describe(error, id);
     return fmt::format("{}: found {}, allowed: {}{}", option, error.found, error.allowed,
@@ -331,7 +335,11 @@ std::string write_question(const Arguments& arguments) {
     const std::string path = experiment_file(id);
     const std::string text = pretty(file);
     const SpecResult checked = parse_spec(text, id);
-    if (!checked.spec) throw Error(in_words(checked.errors.at(0), id));
+    if (!checked.spec) {
+        Words told;
+        for (const SpecError& error : checked.errors) told.push_back(in_words(error, id));
+        throw Error(fmt::format("{}", fmt::join(told, "\n")));
+    }
     check_program(*checked.spec, arguments, nullptr);
     write_experiment(path, text);
     if (!arguments.has("quiet")) fmt::print(stderr, "file {}\n", path);

@@ -57,6 +57,52 @@ constexpr const char* kTemplate =
 }}
 )";
 
+// The same for a program of somebody's own: it runs as it is, wherever there is an awk.
+constexpr const char* kOutsideTemplate =
+    R"(// One question about any program. Replace what stands in <…>; `steady validate` names what is left.
+{{
+  "$schema": "./schema/experiment.v1.schema.json",
+  "id": {0}, // equals the file's name
+  "owner": {1},
+  "hypothesis": {{
+    "claim": {2},
+    "because": {3},
+    // The change that you expect in B. It is stored before the first pair and scored afterwards.
+    "predict": {{ "metric": "wall_seconds", "change": ["+100%", "+1000%"] }}
+  }},
+  "subject": {{
+    "program": "outside",
+    "name": {0} // the label under which the noise of this program is kept
+    // Two revisions of a repository: give both arms a "rev" ("." is the files as they are), and here
+    // "repo": ".",
+    // "build": [["cmake", "-B", "{{src}}/build"], ["cmake", "--build", "{{src}}/build"]]
+  }},
+  // A is the baseline, B the candidate. They may differ in "rev", "run", "args" and "env".
+  // A command is a list of arguments; no shell runs.
+  "arms": {{
+    "A": {{ "run": ["awk", "BEGIN {{ for (i = 0; i < 500000; i++) s += i; print s }}"] }},
+    "B": {{ "run": ["awk", "BEGIN {{ n = 500000; print n * (n - 1) / 2 }}"] }}
+  }},
+  "expect_diff": ["run"], // all that differs; another difference makes the run invalid
+  // Proof that a setting took effect: log_has, log_lacks, file_has or counter_at_least.
+  // "applied": {{ "B": {{ "log_has": "cache: on" }}, "A": {{ "log_lacks": "cache: on" }} }},
+  // What both arms print is compared first. Then one gate decides; a "guard" stops a candidate that
+  // is worse, "advice" is shown.
+  "gates": [
+    // "stdout" may also be "matches:EXPRESSION"; "file": "out.bin" compares a file that both write;
+    // "check": ["cmp", "{{out_a}}", "{{out_b}}"] asks a program.
+    {{ "id": "same", "level": "correctness", "role": "guard", "need": {{ "exit": 0, "stdout": "equal" }} }},
+    // A benchmark that prints its own numbers: "adapter": "google-benchmark", "select": "BM_parse/1024"
+    // (runner/adapters/README.md lists the adapters).
+    {{ "id": "time", "level": "model", "role": "decides", "metric": "wall_seconds", "worth": "1%" }},
+    {{ "id": "memory", "level": "model", "role": "guard", "metric": "peak_memory_bytes", "margin": "5%" }}
+  ],
+  "schedule": {{ "mode": "process_pairs", "pairs": {{ "max": 100 }}, "aa_pairs": 6, "warmup_runs": 1 }}
+  // Several workloads: "matrix" with a gate per cell. Several values of B: "sweep".
+  // Both: experiments/README.md.
+}}
+)";
+
 constexpr const char* kClaim = "<claim: what should get faster, in one sentence>";
 constexpr const char* kBecause = "<because: the mechanism, in one sentence>";
 
@@ -72,8 +118,8 @@ std::string owner(const Arguments& arguments) {
 }
 
 std::string from_template(const std::string& id, const Arguments& arguments) {
-    return fmt::format(kTemplate, quoted(id), quoted(owner(arguments)),
-                       quoted(arguments.get("claim", kClaim)),
+    return fmt::format(fmt::runtime(arguments.has("outside") ? kOutsideTemplate : kTemplate),
+                       quoted(id), quoted(owner(arguments)), quoted(arguments.get("claim", kClaim)),
                        quoted(arguments.get("because", kBecause)));
 }
 
@@ -106,6 +152,9 @@ int verb_init(const Arguments& arguments) {
     const std::string path = id.find('/') != std::string::npos ? id + ".json" : experiment_file(id);
     if (arguments.has("model") && !arguments.has("from")) {
         throw Error("--model goes with --from; without it, edit subject.model in the file");
+    }
+    if (arguments.has("outside") && arguments.has("from")) {
+        throw Error("--outside is another template: leave it out with --from");
     }
     const std::string text =
         arguments.has("from") ? from_file(stem, arguments) : from_template(stem, arguments);

@@ -116,7 +116,9 @@ bool Ladder::correctness() {
     if (input.correctness != nullptr && !input.correctness->baseline_failed.empty()) {
         const std::string& how = input.correctness->baseline_failed;
         end(Verdict::invalid, "baseline_failed", "correctness",
-            how.starts_with(kControlFailed) ? how : "the baseline gave no output: " + how);
+            how.starts_with(kControlFailed) || how.starts_with(kNotTheArms)
+                ? how
+                : "the baseline gave no usable output: " + how);
         return false;
     }
     if (input.correctness != nullptr) {

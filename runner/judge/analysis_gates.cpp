@@ -80,6 +80,9 @@ void judge_guard(MeasurementState& state, const Gate& gate, const std::vector<do
                      : outcome.state == GuardState::fail ? "fail"
                                                          : "open";
     state.guards_open |= outcome.state == GuardState::open;
+    // A cell is there to be seen, so it is measured until it has an interval; its verdict stands.
+    state.cell_without_interval |= !gate.at.empty() && outcome.state == GuardState::pass &&
+                                   !(result.interval.low && result.interval.high);
     if (outcome.state != GuardState::fail || state.guard_failed) return;
     state.guard_failed = true;
     state.failed_guard = fmt::format("{} ({}) {}, worse than {} is shown", gate.id, gate.metric,
@@ -173,7 +176,7 @@ bool MeasurementState::wants_pairs() const {
         return gate.role == Role::decides;
     });
     if (has_decides) return decides == Settled::open || (decides == Settled::pass && guards_open);
-    return measurement->advice_only || guards_open;
+    return measurement->advice_only || guards_open || cell_without_interval;
 }
 
 Bounds bounds_of(Values d, double sigma0) {

@@ -21,8 +21,9 @@ struct MeasurementState {
     double sigma0 = 0;              // of the owner's metric
     bool exhausted = false;         // every planned pair has been measured or given up
     bool guards_open = false, guard_failed = false;
-    std::string failed_guard;  // id and numbers
-    std::string unstable;      // discordance rule: the sentence, empty when it holds
+    bool cell_without_interval = false;  // a guard of a matrix cell passed before its bounds stand
+    std::string failed_guard;            // id and numbers
+    std::string unstable;                // discordance rule: the sentence, empty when it holds
     std::string too_many_discarded;
     bool nothing_measured = false;  // pairs were run, but none holds the metric
 

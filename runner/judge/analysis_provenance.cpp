@@ -258,7 +258,7 @@ std::vector<GateResult> check_correctness(const Spec& spec, const OutputsReport*
         result.outcome = "pass";
         if (!failure.empty()) {
             result.outcome = "fail";
-            result.detail = fmt::format("B gave no output: {}", failure);
+            result.detail = fmt::format("B gave no usable output: {}", failure);
         } else if (outputs == nullptr) {
             result.outcome = "open";
             result.detail = "not measured yet";

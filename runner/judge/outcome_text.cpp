@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "runner/base/metrics.h"
@@ -28,8 +29,18 @@ std::string comparison(const Spec& spec, const Analysis& analysis, const char* f
 // Sizes that are asked for carry no sign: "1 %".
 std::string size_of(double fraction) { return fmt::format("{:g} %", 100 * fraction); }
 
+// A size that is only the stand-in for a ratio that there is not must not be read as one.
+bool without_ratio(const Analysis& analysis) {
+    return std::any_of(analysis.checks.begin(), analysis.checks.end(),
+                       [](const Check& check) { return check.name == "zeros"; });
+}
+
+constexpr char kWithoutRatio[] =
+    "; zero against more has no ratio, so read the direction, not the size.";
+
 std::string accepted(const Spec& spec, const Analysis& analysis, const std::string& numbers) {
     std::string text = comparison(spec, analysis, "faster", "better") + ": " + numbers;
+    if (without_ratio(analysis)) return text + kWithoutRatio;
     if (analysis.interval.low && *analysis.interval.low > 0) {
         text += fmt::format("; at least {} with 95 % confidence", percent(*analysis.interval.low));
     }
@@ -46,6 +57,7 @@ std::string accepted(const Spec& spec, const Analysis& analysis, const std::stri
 
 std::string regressed(const Spec& spec, const Analysis& analysis, const std::string& numbers) {
     std::string text = comparison(spec, analysis, "slower", "worse") + ": " + numbers;
+    if (without_ratio(analysis)) return text + kWithoutRatio;
     if (analysis.interval.high && *analysis.interval.high < 0) {
         text += fmt::format("; {} or worse with 95 % confidence", percent(*analysis.interval.high));
     }

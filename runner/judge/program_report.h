@@ -25,8 +25,10 @@ struct ArmReport {
     std::string log;                             // the end of what its build printed
 };
 
-// How OutputsReport::baseline_failed begins when it is the layout control that failed.
+// How OutputsReport::baseline_failed begins when it is the layout control that failed, or neither
+// arm.
 inline constexpr char kControlFailed[] = "the layout control B0 does not do what A does: ";
+inline constexpr char kNotTheArms[] = "no output was judged: ";
 
 struct ProgramReport {
     ProgramReport() = default;
@@ -62,7 +64,7 @@ struct OutputsReport {
     bool unusable = false;                    // B's output holds NaN or infinity
     std::vector<OutputCheck> checks;
     std::vector<Proof> proofs;
-    std::string baseline_failed;               // A itself gave no output
+    std::string baseline_failed;               // A itself gave no usable output
     std::map<std::string, std::string> units;  // of the metrics that a first run reported
     std::optional<protocol::CorrectnessReply> engine;
 };

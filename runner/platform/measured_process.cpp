@@ -227,8 +227,14 @@ MeasuredRun run_measured(const MeasuredCommand& command) {
     }
     std::memcpy(&report, watch.report_bytes.data(), sizeof report);
     if (report.kind == LaunchReport::not_started) {
-        throw Error{fmt::format("cannot start {}: {}", escape_line(command.argv[0]),
-                                std::strerror(report.start_error))};
+        throw Error{fmt::format("cannot start {}: {}{}", escape_line(command.argv[0]),
+                                std::strerror(report.start_error),
+                                report.start_error == ENOENT
+                                    ? "; its first line names an interpreter that is not there, or "
+                                      "its loader is missing"
+                                : report.start_error == ENOEXEC
+                                    ? "; a script begins with #! and its interpreter"
+                                    : "")};
     }
     MeasuredRun run;
     run.end = end_of(watch, report, oom_kill_count() > oom_before);

@@ -120,6 +120,14 @@ bool higher_is_better(const Gate& gate) {
                           : higher_is_better(gate.metric);
 }
 
+// A whole hash is longer than people read.
+static std::string shown_revision(const std::string& rev) {
+    if (rev == ".") return "the files as they are";
+    const bool hash =
+        rev.size() > 12 && rev.find_first_not_of("0123456789abcdef") == std::string::npos;
+    return rev.substr(0, hash ? 12 : 40);
+}
+
 std::string arm_label(const Spec& spec, const std::string& name) {
     const auto a = spec.arms.find("A"), b = spec.arms.find("B"), own = spec.arms.find(name);
     if (!is_outside(spec) || a == spec.arms.end() || b == spec.arms.end() ||
@@ -133,15 +141,16 @@ std::string arm_label(const Spec& spec, const std::string& name) {
     };
     if (a->second.run != b->second.run)
         return quoted(joined_words(arm_command(spec, name, nullptr)));
-    std::string told = a->second.rev != b->second.rev ? own->second.rev.substr(0, 40) : "";
+    std::string told = a->second.rev != b->second.rev ? shown_revision(own->second.rev) : "";
     if (a->second.args != b->second.args) {
         told += (told.empty() ? "" : " ") + joined_words(own->second.args);
     }
     for (const std::string& path : arms_difference(spec)) {
         if (!path.starts_with("env.")) continue;
         const auto value = own->second.env.find(path.substr(4));
-        told += (told.empty() ? "" : " ") + path.substr(4) + "=" +
-                (value == own->second.env.end() ? "" : value->second);
+        told += told.empty() ? "" : " ";
+        told += value == own->second.env.end() ? "without " + path.substr(4)
+                                               : path.substr(4) + "=" + value->second;
     }
     return told.empty() ? name : quoted(told);
 }
@@ -246,9 +255,15 @@ void check_command(JointCheck& check) {
 
 namespace {
 
-void check_expression(JointCheck& check, const std::string& at, const std::string& text) {
+void check_expression(JointCheck& check, const std::string& at, const std::string& text,
+                      const std::string& group = "") {
     try {
-        const Pattern pattern(text);
+        const auto groups = Pattern(text).named_groups();
+        const bool there = std::any_of(groups.begin(), groups.end(),
+                                       [&](const auto& one) { return one.first == group; });
+        if (group.empty() || there) return;
+        check.report(at, shown_text(text) + " without a group " + group,
+                     fmt::format("a regular expression with a group (?<{}>…)", group), "");
     } catch (const Error& error) {
         check.report(at, shown_text(text), "a regular expression", escape_line(error.what()));
     }
@@ -260,7 +275,7 @@ void check_expressions(JointCheck& check, const Gate& gate, const std::string& a
     if (rule != gate.need.end() && rule->second.text.starts_with(kMatches)) {
         check_expression(check, at + "/need/stdout", rule->second.text.substr(kMatches.size()));
     }
-    if (!gate.pattern.empty()) check_expression(check, at + "/pattern", gate.pattern);
+    if (!gate.pattern.empty()) check_expression(check, at + "/pattern", gate.pattern, "value");
     if ((gate.adapter == "regex") != !gate.pattern.empty()) {
         check.report(at, gate.pattern.empty() ? "no key \"pattern\"" : "\"pattern\"",
                      "\"pattern\" with the adapter regex, and only there",
@@ -270,8 +285,31 @@ void check_expressions(JointCheck& check, const Gate& gate, const std::string& a
 
 }  // namespace
 
+namespace {
+
+// A check that is given neither output, and a selection where no row has a label, decide nothing.
+void check_outputs_seen(JointCheck& check, const Gate& gate, const std::string& at) {
+    const bool sees = std::any_of(gate.check.begin(), gate.check.end(), [](const auto& word) {
+        return word.find("{out_a}") != word.npos || word.find("{out_b}") != word.npos;
+    });
+    if (!gate.check.empty() && !sees) {
+        check.report(at + "/need/check", "a command without {out_a} and {out_b}",
+                     "a command that is given what the arms printed, as the files {out_a} and "
+                     "{out_b}",
+                     "");
+    }
+    if (!gate.select.empty() && (gate.adapter.empty() || gate.adapter == "process")) {
+        check.report(at + "/select", shown_text(gate.select) + " with the adapter process",
+                     "\"select\" with an adapter whose rows have labels",
+                     "what the kernel counts is one row of each metric");
+    }
+}
+
+}  // namespace
+
 void check_command_gate(JointCheck& check, const Gate& gate, const std::string& at) {
     check_expressions(check, gate, at);
+    check_outputs_seen(check, gate, at);
     check_lockstep(check, gate, at);
     const bool measures = gate.level != Level::correctness && !gate.metric.empty();
     if (measures && !gate.direction && !find_metric(gate.metric).direction &&

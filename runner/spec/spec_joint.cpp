@@ -126,6 +126,10 @@ bool runs_the_same(const ArmSpec& x, const ArmSpec& y) {
 void check_layout_control(JointCheck& check) {
     const auto control = check.spec.arms.find("B0");
     if (control == check.spec.arms.end()) {
+        if (check.root.find("arms") != nullptr && check.sound("/applied/B0") != nullptr) {
+            check.report("/applied/B0", "a proof of an arm that is not there",
+                         "\"B0\" beside A and B in \"arms\", or no proof of it", "");
+        }
         return;
     }
     if (!check.outside) {

@@ -64,13 +64,16 @@ void add_command(nlohmann::json& asked, const Spec& spec,
     for (const auto& [name, arm] : spec.arms) asked["arms"][name]["run"] = arm.run;
     for (const auto& gate : spec.gates) {
         if (gate.level == Level::correctness) continue;
-        asked["gates"].push_back({{"metric", gate.metric},
-                                  {"run", gate.run},
-                                  {"adapter", gate.adapter},
-                                  {"pattern", gate.pattern},
-                                  {"select", gate.select},
-                                  {"stat", gate.stat},
-                                  {"at", gate.at}});
+        nlohmann::json one{{"metric", gate.metric},
+                           {"run", gate.run},
+                           {"adapter", gate.adapter},
+                           {"pattern", gate.pattern},
+                           {"select", gate.select},
+                           {"stat", gate.stat},
+                           {"at", gate.at}};
+        // The other direction turns every value's sign: evidence for one is none for the other.
+        if (gate.direction) one["higher"] = *gate.direction == Direction::higher_is_better;
+        asked["gates"].push_back(std::move(one));
     }
 }
 

@@ -238,6 +238,9 @@ TEST_F(Outside, ZeroAgainstMoreIsDecidedAndSaid) {
     const CliResult done = counted("sh steps.sh 5", "sh steps.sh 0");
     EXPECT_EQ(done.json().at("verdict"), "accept") << done.out << done.err;
     EXPECT_NE(done.out.find("zero against more"), std::string::npos) << done.out;
+    const std::string told = done.json().at("sentence");
+    EXPECT_TRUE(told.ends_with("read the direction, not the size.")) << told;
+    EXPECT_EQ(told.find("at least"), std::string::npos) << told;
 }
 
 // The seam's promise: what cannot be run is refused where it is asked, not in a worker.

@@ -80,6 +80,7 @@ TEST(QuestionOfAProgram, IsEverythingThatDecidesWhatRuns) {
         [](Spec& spec) { spec.gates[0].run = {"sort"}; },
         [](Spec& spec) { spec.gates[0].adapter = "perf"; },
         [](Spec& spec) { spec.gates[0].select = "x"; },
+        [](Spec& spec) { spec.gates[0].direction = Direction::higher_is_better; },
         [](Spec& spec) { spec.matrix["size"] = {"1"}; },
     };
     std::set<std::string> all = {asked};

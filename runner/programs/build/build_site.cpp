@@ -121,6 +121,12 @@ std::string options_cache(const BuildOptions& options) {
     return options.cache.empty() ? build_cache_folder() : options.cache;
 }
 
+// Compilers complain on stderr, some tools on stdout.
+std::string printed_last(const ChildEnd& end) {
+    const std::string last = last_lines(redact(end.err.empty() ? end.out : end.err), 6);
+    return last.empty() ? "it printed nothing" : "its end: " + escape_line(last);
+}
+
 }  // namespace
 
 BuildSite::BuildSite(const Source& source, BuildOptions options)
@@ -244,10 +250,9 @@ std::string BuildSite::run_commands(const BuildRecipe& recipe, const Revision& r
                                            : "ended by " + end.outcome();
         text += fmt::format("[{}]\n", how);
         write_file_atomic(log, text);
-        throw BuildFailed(
-            fmt::format("build of {} failed: `{}` {}; log {}; its end: {}", shown(revision),
-                        escape_line(line), how, log, escape_line(last_lines(redact(end.err), 6))),
-            last_lines(text, kShownLines), log);
+        throw BuildFailed(fmt::format("build of {} failed: `{}` {}; log {}; {}", shown(revision),
+                                      escape_line(line), how, log, printed_last(end)),
+                          last_lines(text, kShownLines), log);
     }
     return text;
 }

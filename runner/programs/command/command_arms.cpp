@@ -162,6 +162,8 @@ std::map<std::string, std::string> check_command_arms(const CommandSetup& setup)
     for (const std::string& name : arm_names(spec))
         for (const Gate& gate : spec.gates)
             program_path(arm_command(spec, name, &gate).at(0), setup.directory);
+    for (const Gate& gate : spec.gates)
+        if (!gate.check.empty()) program_path(gate.check[0], setup.directory);
     return commits;
 }
 

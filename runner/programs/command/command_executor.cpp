@@ -4,8 +4,11 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "kernels/base/error.h"
 #include "runner/base/text.h"
@@ -17,15 +20,43 @@
 namespace steady {
 namespace {
 
-std::string file_in(const std::string& directory, const std::string& path, bool& there) {
+std::string file_or_nothing(const std::string& path) {
     try {
-        const std::string text = read_file(path.front() == '/' ? path : directory + "/" + path);
-        there = true;
-        return text;
+        return read_file(path);
     } catch (const Error&) {
-        there = false;
         return "";
     }
+}
+
+// When a file was last written, created or moved here; nothing that a program does makes it equal.
+struct FileMark {
+    dev_t device = 0;
+    ino_t inode = 0;
+    timespec changed{};
+    bool operator==(const FileMark& other) const {
+        return device == other.device && inode == other.inode &&
+               changed.tv_sec == other.changed.tv_sec && changed.tv_nsec == other.changed.tv_nsec;
+    }
+};
+
+FileMark file_mark(const std::string& path) {
+    struct stat info {};
+    if (::stat(path.c_str(), &info) != 0) return {};
+    return {info.st_dev, info.st_ino, info.st_ctim};
+}
+
+// A kernel's time stamps are some milliseconds apart: what is written after this has a newer one.
+void let_time_stamps_pass() { std::this_thread::sleep_for(std::chrono::milliseconds(12)); }
+
+std::string in_directory(const std::string& directory, const std::string& path) {
+    return path.front() == '/' ? path : directory + "/" + path;
+}
+
+// How a run failed, with its kind where the text does not name it.
+std::string told(const RunFailed& failure) {
+    const std::string text = failure.what();
+    const bool plain = failure.outcome == "protocol" || failure.outcome == "error";
+    return plain || text.find(failure.outcome) != text.npos ? text : failure.outcome + ": " + text;
 }
 
 // Whose values stand under "b" in a pair.
@@ -52,53 +83,85 @@ void put_equal(Pair& pair, const Gate& gate, const std::map<std::string, std::ve
 
 }  // namespace
 
+// A file counts when this run wrote it: both arms may write the same one, and an older run as well.
 ArmOutput CommandExecutor::output_of(const std::string& arm, const Gate& gate) {
     const CommandLine line = arms_.line(arm, gate);
+    const auto file = gate.need.find("file");
+    const std::string path =
+        file == gate.need.end() ? "" : in_directory(line.directory, file->second.text);
+    const FileMark before = file_mark(path);
+    if (before.inode != 0) let_time_stamps_pass();
     ArmOutput output;
     output.run = run_command(line);
     stop_if_cancelled(output.run);
-    if (const auto file = gate.need.find("file"); file != gate.need.end())
-        output.file = file_in(line.directory, file->second.text, output.file_there);
+    output.file_there = !path.empty() && !(file_mark(path) == before);
+    if (output.file_there) output.file = file_or_nothing(path);
+    logs_[arm] += output.run.end.out + "\n" + output.run.end.err + "\n";
+    keep_proof_files(arm, line.directory);
     return output;
 }
 
-void CommandExecutor::compare(const Gate& gate, OutputsReport& report,
-                              std::map<std::string, std::string>& logs) {
-    const ArmOutput a = output_of("A", gate);
-    const bool usable = a.run.exited() && a.run.end.code == needed_exit(gate);
-    if (!usable) {
+// Read when the arm has just run, since the other one may write the same file.
+void CommandExecutor::keep_proof_files(const std::string& arm, const std::string& directory) {
+    const auto rules = spec().applied.find(arm);
+    if (rules == spec().applied.end()) return;
+    const auto rule = rules->second.find("file_has");
+    if (rule == rules->second.end()) return;
+    const std::string path = rule->second.substr(0, rule->second.find(':'));
+    proof_files_[arm] += file_or_nothing(in_directory(directory, path)) + "\n";
+}
+
+CommandRun CommandExecutor::run_check(const std::vector<std::string>& argv) {
+    CommandRun run = run_command(arms_.beside(argv));
+    stop_if_cancelled(run);
+    return run;
+}
+
+// The output, or why there is none that could be looked at.
+std::optional<ArmOutput> CommandExecutor::try_output(const std::string& arm, const Gate& gate,
+                                                     std::string& trouble) {
+    try {
+        ArmOutput output = output_of(arm, gate);
+        if (output.run.exited()) return output;
+        trouble =
+            output.run.end.ending == Ending::timeout
+                ? fmt::format("timeout: it did not end within {:g} s", spec().schedule.timeout_s)
+                : output.run.how();
+    } catch (const Error& error) {  // no such program, or one that the system cannot start
+        if (error.exit_code != kExitUsage) throw;
+        trouble = error.what();
+    }
+    return std::nullopt;
+}
+
+void CommandExecutor::compare(const Gate& gate, OutputsReport& report) {
+    const auto a = try_output("A", gate, report.baseline_failed);
+    if (!a) return;
+    report.baseline_failed = baseline_trouble(gate, *a);
+    if (!report.baseline_failed.empty()) return;
+    std::string trouble;
+    const auto b = try_output("B", gate, trouble);
+    if (!b) throw CandidateFailed(trouble);
+    const auto checked = [&](const std::vector<std::string>& argv) { return run_check(argv); };
+    try {
+        const auto checks = compare_outputs(gate, *a, *b, checked);
+        report.checks.insert(report.checks.end(), checks.begin(), checks.end());
+    } catch (const Error& error) {
+        if (error.exit_code != kExitUsage) throw;
         report.baseline_failed =
-            a.run.exited() ? fmt::format("{}, {} is needed", a.run.how(), needed_exit(gate))
-                           : a.run.how();
+            fmt::format("{}the check cannot be run: {}", kNotTheArms, error.what());
         return;
     }
-    const ArmOutput b = output_of("B", gate);
-    if (!b.run.exited()) throw CandidateFailed(b.run.end.outcome() + ": " + b.run.how());
-    logs["A"] += a.run.end.out + "\n" + a.run.end.err + "\n";
-    logs["B"] += b.run.end.out + "\n" + b.run.end.err + "\n";
-    const auto run_check = [&](const std::vector<std::string>& argv) {
-        CommandRun run = run_command(arms_.beside(argv));
-        stop_if_cancelled(run);
-        return run;
-    };
-    const auto checks = compare_outputs(gate, a, b, run_check);
-    report.checks.insert(report.checks.end(), checks.begin(), checks.end());
-    if (has_layout_control(spec())) compare_control(gate, a, report, logs);
+    if (has_layout_control(spec())) compare_control(gate, *a, report);
 }
 
 // A control that does other work than A controls nothing. It is no fault of the candidate.
-void CommandExecutor::compare_control(const Gate& gate, const ArmOutput& a, OutputsReport& report,
-                                      std::map<std::string, std::string>& logs) {
-    const ArmOutput control = output_of("B0", gate);
-    logs["B0"] += control.run.end.out + "\n" + control.run.end.err + "\n";
-    const auto run_check = [&](const std::vector<std::string>& argv) {
-        CommandRun run = run_command(arms_.beside(argv));
-        stop_if_cancelled(run);
-        return run;
-    };
-    std::string trouble = control.run.exited() ? "" : control.run.how();
-    if (trouble.empty()) {
-        for (const OutputCheck& check : compare_outputs(gate, a, control, run_check))
+void CommandExecutor::compare_control(const Gate& gate, const ArmOutput& a, OutputsReport& report) {
+    std::string trouble;
+    const auto control = try_output("B0", gate, trouble);
+    const auto checked = [&](const std::vector<std::string>& argv) { return run_check(argv); };
+    if (control) {
+        for (const OutputCheck& check : compare_outputs(gate, a, *control, checked, "B0"))
             if (!check.held && trouble.empty()) trouble = check.detail;
     }
     if (!trouble.empty()) report.baseline_failed = kControlFailed + trouble;
@@ -114,7 +177,7 @@ void CommandExecutor::try_metrics(const Gate& gate, OutputsReport& report) {
             for (const auto& [metric, unit] : timed_run(arm, gate).readings.units)
                 report.units[metric] = unit;
         } catch (const RunFailed& failure) {
-            trouble = fmt::format("{}: {}", failure.outcome, failure.what());
+            trouble = told(failure);
         }
         if (trouble.empty()) continue;
         if (*arm == 'B') throw CandidateFailed(trouble);
@@ -129,7 +192,7 @@ void CommandExecutor::try_turns(const Gate& gate, OutputsReport& report) {
         const TurnValues turns = this->turns(gate, "0", PairKind::measure);
         report.units.insert(turns.units.begin(), turns.units.end());
     } catch (const RunFailed& failure) {
-        const std::string trouble = fmt::format("{}: {}", failure.outcome, failure.what());
+        const std::string trouble = told(failure);
         if (failure.arm == "B") throw CandidateFailed(trouble);
         report.baseline_failed = trouble;
     }
@@ -138,10 +201,9 @@ void CommandExecutor::try_turns(const Gate& gate, OutputsReport& report) {
 OutputsReport CommandExecutor::correctness() {
     arms_.prepare();
     OutputsReport report;
-    std::map<std::string, std::string> logs;
     for (const Gate& gate : spec().gates) {
         if (!report.baseline_failed.empty()) return report;
-        if (gate.level == Level::correctness) compare(gate, report, logs);
+        if (gate.level == Level::correctness) compare(gate, report);
     }
     const bool right = std::all_of(report.checks.begin(), report.checks.end(),
                                    [](const OutputCheck& check) { return check.held; });
@@ -151,12 +213,7 @@ OutputsReport CommandExecutor::correctness() {
     }
     for (const char* arm : {"A", "B", "B0"}) {
         if (!spec().applied.contains(arm)) continue;
-        const std::string directory = arms_.line(arm, spec().gates.front()).directory;
-        const auto file = [&](const std::string& path) {
-            bool there = false;
-            return file_in(directory, path, there);
-        };
-        for (Proof& proof : look_for_proofs(spec(), arm, logs[arm], file))
+        for (Proof& proof : look_for_proofs(spec(), arm, logs_[arm], proof_files_[arm]))
             report.proofs.push_back(std::move(proof));
     }
     return report;
@@ -177,9 +234,16 @@ ReadRun CommandExecutor::timed_run(const std::string& arm, const Gate& gate) {
 }
 
 void CommandExecutor::warm_up(const Gate& gate) {
-    for (int i = 0; i < spec().schedule.warmup_runs; ++i)
-        for (const auto& [arm, settings] : spec().arms)
-            stop_if_cancelled(run_command(arms_.line(arm, gate)));
+    for (int i = 0; i < spec().schedule.warmup_runs; ++i) {
+        for (const auto& [arm, settings] : spec().arms) {
+            try {
+                stop_if_cancelled(run_command(arms_.line(arm, gate)));
+            } catch (const Error& error) {
+                if (error.exit_code != kExitUsage) throw;
+                throw RunFailed("error", error.what(), arm);
+            }
+        }
+    }
 }
 
 CommandExecutor::Values CommandExecutor::turn(const std::string& arm, const Gate& gate,

@@ -31,12 +31,15 @@ private:
     using Values = std::map<std::string, std::vector<double>>;
 
     const Spec& spec() const { return *arms_.setup().spec; }
-    void compare(const Gate& gate, OutputsReport& report, std::map<std::string, std::string>& logs);
+    void compare(const Gate& gate, OutputsReport& report);
     ArmOutput output_of(const std::string& arm, const Gate& gate);
+    std::optional<ArmOutput> try_output(const std::string& arm, const Gate& gate,
+                                        std::string& trouble);
+    void keep_proof_files(const std::string& arm, const std::string& directory);
+    CommandRun run_check(const std::vector<std::string>& argv);
     void try_metrics(const Gate& gate, OutputsReport& report);
     void warm_up(const Gate& gate);
-    void compare_control(const Gate& gate, const ArmOutput& a, OutputsReport& report,
-                         std::map<std::string, std::string>& logs);
+    void compare_control(const Gate& gate, const ArmOutput& a, OutputsReport& report);
     ReadRun timed_run(const std::string& arm, const Gate& gate);
     Values turn(const std::string& arm, const Gate& gate, std::string& disturbed);
     bool in_lockstep() const;
@@ -48,6 +51,8 @@ private:
     void settle();
 
     CommandArms arms_;
+    // What each arm printed and wrote for the correctness gates, for its proofs.
+    std::map<std::string, std::string> logs_, proof_files_;
     std::set<int> warm_;  // gates whose arms have run before
     bool measured_before_ = false;
     NoisyTries tries_;

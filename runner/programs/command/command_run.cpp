@@ -18,6 +18,15 @@ bool executable(const std::string& path) {
     return std::filesystem::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
 }
 
+std::string no_program(const std::string& name, const std::string& plain) {
+    const std::string place = name == plain ? name : fmt::format("{}, that is {}", name, plain);
+    std::error_code error;
+    if (std::filesystem::is_directory(plain, error))
+        return fmt::format("{} is a folder; name a program in it", place);
+    if (!std::filesystem::exists(plain, error)) return "there is no program " + place;
+    return fmt::format("{} may not be executed; `chmod +x {}` allows it", place, plain);
+}
+
 // The launcher is confined as well: it times the program alone. The host lock stays outside, since
 // whoever has the file can unlock it.
 void confine(MeasuredCommand& command, const CommandLine& line) {
@@ -36,8 +45,7 @@ std::string program_path(const std::string& name, const std::string& directory) 
         const std::filesystem::path path = name.front() == '/' ? name : directory + "/" + name;
         const std::string plain = path.lexically_normal().string();
         if (executable(plain)) return plain;
-        throw Error(name == plain ? fmt::format("there is no program {}", name)
-                                  : fmt::format("there is no program {}, that is {}", name, plain));
+        throw Error(no_program(name, plain));
     }
     if (name.find('=') != std::string::npos) {
         throw Error(fmt::format(

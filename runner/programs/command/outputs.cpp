@@ -25,42 +25,47 @@ std::string line_at(const std::string& text, std::size_t at) {
     return text.substr(begin, std::min(text.find('\n', at), text.size()) - begin);
 }
 
-std::string first_difference(const std::string& a, const std::string& b) {
+std::string first_difference(const std::string& a, const std::string& b, const std::string& name) {
     const auto [in_a, in_b] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
     const auto at = static_cast<std::size_t>(in_a - a.begin());
     const auto line = 1 + std::count(a.begin(), in_a, '\n');
-    return fmt::format("they differ from line {}: A {}, B {}", line, quoted(line_at(a, at)),
+    return fmt::format("they differ from line {}: A {}, {} {}", line, quoted(line_at(a, at)), name,
                        quoted(line_at(b, std::min(at, b.size()))));
 }
 
 OutputCheck equal_bytes(const Gate& gate, const std::string& need, const std::string& a,
-                        const std::string& b) {
+                        const std::string& b, const std::string& name) {
     const bool held = a == b;
     const std::string bytes = a.size() == b.size()
                                   ? fmt::format("{} bytes", a.size())
                                   : fmt::format("{} and {} bytes", a.size(), b.size());
     return {gate.id, need, held,
             held ? fmt::format("{}: equal, {}", need, bytes)
-                 : fmt::format("{}: {}; {}", need, bytes, first_difference(a, b))};
+                 : fmt::format("{}: {}; {}", need, bytes, first_difference(a, b, name))};
 }
 
-OutputCheck check_stdout(const Gate& gate, const std::string& rule, const std::string& a,
-                         const std::string& b) {
-    if (rule == "equal") return equal_bytes(gate, "stdout", a, b);
+// What is wrong with one output by itself: its hash, or a pattern that it does not match. Empty:
+// nothing, or the rule compares two.
+std::string lacks(const std::string& rule, const std::string& out) {
     if (rule.starts_with("sha256:")) {
-        const std::string wanted = rule.substr(7), in_a = sha256_hex(a), in_b = sha256_hex(b);
-        const bool held = in_a == wanted && in_b == wanted;
-        return {gate.id, "stdout", held,
-                held ? "stdout: the expected hash"
-                     : fmt::format("stdout: {}'s hash is {}", in_a == wanted ? "B" : "A",
-                                   in_a == wanted ? in_b : in_a)};
+        const std::string is = sha256_hex(out);
+        return is == rule.substr(7) ? "" : fmt::format("has the hash {}", is);
     }
-    const Pattern expression(rule.substr(std::string("matches:").size()));
-    const bool in_a = expression.search(a).has_value(), in_b = expression.search(b).has_value();
-    return {gate.id, "stdout", in_a && in_b,
-            in_a && in_b ? "stdout: both match"
-                         : fmt::format("stdout: {} does not match {}: {}", in_a ? "B's" : "A's",
-                                       quoted(rule.substr(8)), quoted(in_a ? b : a))};
+    if (!rule.starts_with("matches:")) return "";
+    const std::string pattern = rule.substr(std::string("matches:").size());
+    if (Pattern(pattern).search(out)) return "";
+    return fmt::format("does not match {}: {}", quoted(pattern), quoted(out));
+}
+
+// A's part was looked at before: baseline_trouble.
+OutputCheck check_stdout(const Gate& gate, const std::string& rule, const std::string& a,
+                         const std::string& b, const std::string& name) {
+    if (rule == "equal") return equal_bytes(gate, "stdout", a, b, name);
+    const std::string wrong = lacks(rule, b);
+    const char* good = rule.starts_with("sha256:") ? "the expected hash" : "both match";
+    return {gate.id, "stdout", wrong.empty(),
+            wrong.empty() ? fmt::format("stdout: {}", good)
+                          : fmt::format("stdout: {}'s {}", name, wrong)};
 }
 
 std::string write_file(const std::string& path, const std::string& bytes) {
@@ -86,6 +91,18 @@ int needed_exit(const Gate& gate) {
     return found == gate.need.end() ? 0 : std::stoi(found->second.text);
 }
 
+std::string baseline_trouble(const Gate& gate, const ArmOutput& a) {
+    const int wanted = needed_exit(gate);
+    if (a.run.end.code != wanted) return fmt::format("{}, {} is needed", a.run.how(), wanted);
+    if (const auto rule = gate.need.find("stdout"); rule != gate.need.end()) {
+        const std::string wrong = lacks(rule->second.text, a.run.end.out);
+        if (!wrong.empty()) return fmt::format("its stdout {}", wrong);
+    }
+    const auto file = gate.need.find("file");
+    if (file == gate.need.end() || a.file_there) return "";
+    return fmt::format("it did not write {}", quoted(file->second.text));
+}
+
 int timed_exit(const Spec& spec, const Gate& gate) {
     for (const Gate& one : spec.gates)
         if (one.level == Level::correctness && one.run == gate.run) return needed_exit(one);
@@ -93,26 +110,23 @@ int timed_exit(const Spec& spec, const Gate& gate) {
 }
 
 std::vector<OutputCheck> compare_outputs(const Gate& gate, const ArmOutput& a, const ArmOutput& b,
-                                         const RunCheck& run_check) {
+                                         const RunCheck& run_check, const std::string& name) {
     std::vector<OutputCheck> checks;
     const int wanted = needed_exit(gate), code = b.run.end.code;
-    checks.push_back(
-        {gate.id, "exit", code == wanted,
-         code == wanted ? fmt::format("exit: {} in both arms", wanted)
-                        : fmt::format("exit: B ended with {}, {} is needed", b.run.how(), wanted)});
+    checks.push_back({gate.id, "exit", code == wanted,
+                      code == wanted ? fmt::format("exit: {} in both arms", wanted)
+                                     : fmt::format("exit: {} ended with {}, {} is needed", name,
+                                                   b.run.how(), wanted)});
     if (code != wanted) return checks;
     if (const auto rule = gate.need.find("stdout"); rule != gate.need.end()) {
-        checks.push_back(check_stdout(gate, rule->second.text, a.run.end.out, b.run.end.out));
+        checks.push_back(check_stdout(gate, rule->second.text, a.run.end.out, b.run.end.out, name));
     }
     if (const auto file = gate.need.find("file"); file != gate.need.end()) {
         const std::string need = "file " + file->second.text;
-        if (a.file_there && b.file_there) {
-            checks.push_back(equal_bytes(gate, need, a.file, b.file));
-        } else {
-            checks.push_back(
-                {gate.id, need, false,
-                 fmt::format("{}: {} did not write it", need, a.file_there ? "B" : "A")});
-        }
+        checks.push_back(b.file_there
+                             ? equal_bytes(gate, need, a.file, b.file, name)
+                             : OutputCheck{gate.id, need, false,
+                                           fmt::format("{}: {} did not write it", need, name)});
     }
     if (!gate.check.empty()) checks.push_back(check_by_command(gate, a, b, run_check));
     return checks;
@@ -148,7 +162,7 @@ Proof counter_proof(const std::string& arm, const std::string& rule, const std::
 }  // namespace
 
 std::vector<Proof> look_for_proofs(const Spec& spec, const std::string& arm, const std::string& log,
-                                   const std::function<std::string(const std::string&)>& file) {
+                                   const std::string& file) {
     std::vector<Proof> proofs;
     const auto rules = spec.applied.find(arm);
     if (rules == spec.applied.end()) return proofs;
@@ -168,7 +182,7 @@ std::vector<Proof> look_for_proofs(const Spec& spec, const std::string& arm, con
             const std::size_t colon = text.find(':');
             const std::string path = text.substr(0, colon);
             const std::string wanted = text.substr(text.find_first_not_of(' ', colon + 1));
-            const bool held = file(path).find(wanted) != std::string::npos;
+            const bool held = file.find(wanted) != std::string::npos;
             proofs.push_back(
                 {arm, rule, text, held,
                  fmt::format("{} {} {}", path, held ? "holds" : "does not hold", quoted(wanted))});

@@ -22,18 +22,22 @@ struct ArmOutput {
 // Starts the gate's need.check with {out_a} and {out_b} filled in.
 using RunCheck = std::function<CommandRun(const std::vector<std::string>& argv)>;
 
-// One for each thing that the gate needs.
+// One for each thing that the gate needs; `name` is what texts call b's arm.
 std::vector<OutputCheck> compare_outputs(const Gate& gate, const ArmOutput& a, const ArmOutput& b,
-                                         const RunCheck& run_check);
+                                         const RunCheck& run_check, const std::string& name = "B");
+
+// What a gate needs of an output whatever the other arm does, and A lacks: then the question is
+// wrong, not the candidate. Empty: nothing.
+std::string baseline_trouble(const Gate& gate, const ArmOutput& a);
 
 // The exit code that a gate needs of both arms.
 int needed_exit(const Gate& gate);
 // The exit code of a timed run: what a correctness gate of the same command needs, else 0.
 int timed_exit(const Spec& spec, const Gate& gate);
 
-// Looks each rule of spec.applied up in what the arm printed; file: reads a file of the arm's
-// working directory, "" when there is none.
+// Looks each rule of spec.applied up in what the arm printed, and in what the file of its file_has
+// held after its runs.
 std::vector<Proof> look_for_proofs(const Spec& spec, const std::string& arm, const std::string& log,
-                                   const std::function<std::string(const std::string&)>& file);
+                                   const std::string& file);
 
 }  // namespace steady

@@ -37,6 +37,16 @@ auto blaming(const Arm& arm, const Action& action) {
     }
 }
 
+// A program that is not there, or that the system cannot start, is its arm's fault.
+void begin(Arm& arm, const LockstepPlan& plan, double ready_s) {
+    try {
+        arm.session.emplace(*arm.name == 'A' ? plan.a() : plan.b(), ready_s);
+    } catch (const Error& error) {
+        if (error.exit_code == kExitInterrupted) throw;
+        throw LockstepFailure("error", error.what());
+    }
+}
+
 std::vector<AdapterRow> turn(Arm& arm, const LockstepPlan& plan) {
     const double cpu_before = arm.session->cpu_seconds();
     const auto start = Clock::now();
@@ -67,10 +77,7 @@ LockstepTurns take_turns(const LockstepPlan& plan) {
         action(coin == '1' ? a : b);
     };
     const double ready_s = std::min(plan.timeout_s, kMostReadyTimeout);
-    in_order(plan.coins[0], [&](Arm& arm) {
-        const ChildOptions options = &arm == &a ? plan.a() : plan.b();
-        blaming(arm, [&] { arm.session.emplace(options, ready_s); });
-    });
+    in_order(plan.coins[0], [&](Arm& arm) { blaming(arm, [&] { begin(arm, plan, ready_s); }); });
     for (int i = 0; i < plan.warmup_turns; ++i) {
         in_order(plan.coins[0], [&](Arm& arm) { turn(arm, plan); });
     }
