@@ -120,14 +120,6 @@ bool higher_is_better(const Gate& gate) {
                           : higher_is_better(gate.metric);
 }
 
-// A whole hash is longer than people read.
-static std::string shown_revision(const std::string& rev) {
-    if (rev == ".") return "the files as they are";
-    const bool hash =
-        rev.size() > 12 && rev.find_first_not_of("0123456789abcdef") == std::string::npos;
-    return rev.substr(0, hash ? 12 : 40);
-}
-
 std::string arm_label(const Spec& spec, const std::string& name) {
     const auto a = spec.arms.find("A"), b = spec.arms.find("B"), own = spec.arms.find(name);
     if (!is_outside(spec) || a == spec.arms.end() || b == spec.arms.end() ||
@@ -141,16 +133,15 @@ std::string arm_label(const Spec& spec, const std::string& name) {
     };
     if (a->second.run != b->second.run)
         return quoted(joined_words(arm_command(spec, name, nullptr)));
-    std::string told = a->second.rev != b->second.rev ? shown_revision(own->second.rev) : "";
+    std::string told = a->second.rev != b->second.rev ? own->second.rev.substr(0, 40) : "";
     if (a->second.args != b->second.args) {
         told += (told.empty() ? "" : " ") + joined_words(own->second.args);
     }
     for (const std::string& path : arms_difference(spec)) {
         if (!path.starts_with("env.")) continue;
         const auto value = own->second.env.find(path.substr(4));
-        told += told.empty() ? "" : " ";
-        told += value == own->second.env.end() ? "without " + path.substr(4)
-                                               : path.substr(4) + "=" + value->second;
+        told += (told.empty() ? "" : " ") + path.substr(4) + "=" +
+                (value == own->second.env.end() ? "" : value->second);
     }
     return told.empty() ? name : quoted(told);
 }
@@ -282,10 +273,6 @@ void check_expressions(JointCheck& check, const Gate& gate, const std::string& a
                      "an expression with a group (?<value>...)");
     }
 }
-
-}  // namespace
-
-namespace {
 
 // A check that is given neither output, and a selection where no row has a label, decide nothing.
 void check_outputs_seen(JointCheck& check, const Gate& gate, const std::string& at) {
