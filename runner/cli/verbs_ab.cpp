@@ -314,7 +314,7 @@ std::string write_asked_of(const Arguments& arguments) {
     file["id"] = fmt::format("ab-{}-{}", stem, sha256_hex(file.dump()).substr(0, 8));
     const std::string id = file.at("id").get<std::string>(), path = experiment_file(id);
     const std::string text = pretty(file);
-    const SpecResult checked = parse_spec(text, id);
+    const SpecResult checked = parse_question(text, id);
     if (!checked.spec) throw Error(describe(checked.errors.at(0), id));
     write_experiment(path, text);
     if (!arguments.has("quiet")) fmt::print(stderr, "file {}\n", path);
@@ -334,7 +334,7 @@ std::string write_question(const Arguments& arguments) {
     const std::string id = file.at("id").get<std::string>();
     const std::string path = experiment_file(id);
     const std::string text = pretty(file);
-    const SpecResult checked = parse_spec(text, id);
+    const SpecResult checked = parse_question(text, id);
     if (!checked.spec) {
         Words told;
         for (const SpecError& error : checked.errors) told.push_back(in_words(error, id));

@@ -127,7 +127,7 @@ SpecResult parse(std::string_view text, std::string_view stem, bool from_people)
     check_rule(spec_rules(), root, "", problems);
     SpecResult result;
     Spec spec = decode_spec(root);
-    check_joint_rules(spec, root, stem, problems, result.warnings);
+    check_joint_rules(spec, root, stem, problems, result.warnings, from_people);
     if (from_people) check_placeholders(root, problems);
     if (!problems.empty()) {
         return failed(std::move(problems));

@@ -266,7 +266,8 @@ void check_expressions(JointCheck& check, const Gate& gate, const std::string& a
     if (rule != gate.need.end() && rule->second.text.starts_with(kMatches)) {
         check_expression(check, at + "/need/stdout", rule->second.text.substr(kMatches.size()));
     }
-    if (!gate.pattern.empty()) check_expression(check, at + "/pattern", gate.pattern, "value");
+    if (!gate.pattern.empty())
+        check_expression(check, at + "/pattern", gate.pattern, check.from_people ? "value" : "");
     if ((gate.adapter == "regex") != !gate.pattern.empty()) {
         check.report(at, gate.pattern.empty() ? "no key \"pattern\"" : "\"pattern\"",
                      "\"pattern\" with the adapter regex, and only there",
@@ -296,7 +297,7 @@ void check_outputs_seen(JointCheck& check, const Gate& gate, const std::string& 
 
 void check_command_gate(JointCheck& check, const Gate& gate, const std::string& at) {
     check_expressions(check, gate, at);
-    check_outputs_seen(check, gate, at);
+    if (check.from_people) check_outputs_seen(check, gate, at);
     check_lockstep(check, gate, at);
     const bool measures = gate.level != Level::correctness && !gate.metric.empty();
     if (measures && !gate.direction && !find_metric(gate.metric).direction &&

@@ -17,6 +17,7 @@ Spec decode_spec(const JsonValue& root);
 
 // Appends what is wrong between fields. Fields that already have a problem are not judged again.
 void check_joint_rules(const Spec& spec, const JsonValue& root, std::string_view stem,
-                       std::vector<JsonProblem>& problems, std::vector<std::string>& warnings);
+                       std::vector<JsonProblem>& problems, std::vector<std::string>& warnings,
+                       bool from_people);
 
 }  // namespace steady

@@ -126,7 +126,7 @@ bool runs_the_same(const ArmSpec& x, const ArmSpec& y) {
 void check_layout_control(JointCheck& check) {
     const auto control = check.spec.arms.find("B0");
     if (control == check.spec.arms.end()) {
-        if (check.root.find("arms") != nullptr && check.sound("/applied/B0") != nullptr) {
+        if (check.from_people && check.sound("/applied/B0") != nullptr) {
             check.report("/applied/B0", "a proof of an arm that is not there",
                          "\"B0\" beside A and B in \"arms\", or no proof of it", "");
         }
@@ -321,8 +321,10 @@ void check_schedule(JointCheck& check) {
 }  // namespace
 
 void check_joint_rules(const Spec& spec, const JsonValue& root, std::string_view stem,
-                       std::vector<JsonProblem>& problems, std::vector<std::string>& warnings) {
-    JointCheck check{spec, root, problems, warnings, spec.subject.program == "outside"};
+                       std::vector<JsonProblem>& problems, std::vector<std::string>& warnings,
+                       bool from_people) {
+    JointCheck check{spec,       root, problems, warnings, spec.subject.program == "outside",
+                     from_people};
     check_id(check, stem);
     check_subject(check);
     check_arms(check);

@@ -16,6 +16,7 @@ struct JointCheck {
     std::vector<JsonProblem>& problems;
     std::vector<std::string>& warnings;
     bool outside = false;
+    bool from_people = false;  // not a stored one, which an older program accepted
 
     // The value at a pointer when it exists and nothing at or below it is wrong already.
     const JsonValue* sound(const std::string& pointer) const;
