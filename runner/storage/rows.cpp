@@ -53,10 +53,10 @@ std::string array_of(const std::vector<int>& values) { return joined(values); }
 std::vector<std::string> texts(const pqxx::field& field) {
     std::vector<std::string> values;
     if (field.is_null()) return values;
+    using Item = pqxx::array_parser::juncture;
     auto parser = field.as_array();
-    for (auto item = parser.get_next(); item.first != pqxx::array_parser::done;
-         item = parser.get_next()) {
-        if (item.first == pqxx::array_parser::string_value) values.push_back(item.second);
+    for (auto item = parser.get_next(); item.first != Item::done; item = parser.get_next()) {
+        if (item.first == Item::string_value) values.push_back(item.second);
     }
     return values;
 }
