@@ -84,10 +84,8 @@ const Verb* find_verb(std::span<const Verb> verbs, const std::vector<std::string
     if (!members.empty()) {
         throw Error(fmt::format("\"{}\" needs one of: {}", argv[0], fmt::join(members, ", ")));
     }
-    std::string text = fmt::format("no verb \"{}\"", argv[0]);
-    if (const auto near = nearest(argv[0], names))
-        text += fmt::format("; did you mean \"{}\"?", *near);
-    throw Error(text + (text.ends_with('?') ? "" : ";") + " `steady help` lists all verbs");
+    throw Error(fmt::format("no verb \"{}\"{} `steady help` lists all verbs", argv[0],
+                            did_you_mean(argv[0], names)));
 }
 
 }  // namespace
@@ -155,6 +153,11 @@ std::optional<std::string> nearest(std::string_view word,
     return best;
 }
 
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
+    const auto near = nearest(word, candidates);
+    return near ? fmt::format("; did you mean \"{}\"?", *near) : ";";
+}
+
 Parsed parse_command_line(std::span<const Verb> verbs, const std::vector<std::string>& argv) {
     Parsed parsed;
     if (argv.empty() || argv[0] == "--help" || argv[0] == "-h" ||
@@ -191,13 +194,10 @@ Parsed parse_command_line(std::span<const Verb> verbs, const std::vector<std::st
                 .run(),
             values);
     } catch (const po::unknown_option& error) {
-        std::string text =
-            fmt::format("{}: no option \"{}\"", usage_line(*verb), error.get_option_name());
-        if (const auto near = nearest(error.get_option_name(), option_names(*verb))) {
-            text += fmt::format("; did you mean \"{}\"?", *near);
-        }
-        throw Error(fmt::format("{}{} `steady help {}` lists them", text,
-                                text.ends_with('?') ? "" : ";", verb->name));
+        const std::string& name = error.get_option_name();
+        throw Error(fmt::format("{}: no option \"{}\"{} `steady help {}` lists them",
+                                usage_line(*verb), name, did_you_mean(name, option_names(*verb)),
+                                verb->name));
     } catch (const po::error& error) {
         throw Error(fmt::format("{}: {}", usage_line(*verb), error.what()));
     }

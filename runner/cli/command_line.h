@@ -67,5 +67,8 @@ std::string help_text(const Verb& verb);
 // The candidate nearest to `word`, if it is near enough to be a typing error.
 std::optional<std::string> nearest(std::string_view word,
                                    const std::vector<std::string>& candidates);
+// What stands after the name of something that does not exist and before what to do next: that
+// candidate in words, or a semicolon alone.
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace steady

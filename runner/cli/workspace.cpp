@@ -138,13 +138,11 @@ std::string find_experiment(const std::string& asked) {
             names.push_back(path.stem().string());
         }
     }
-    std::string text =
-        fmt::format("no experiment file \"{}\": neither that path nor {} under {} exists", asked,
-                    fs::path(name).filename().string(), fmt::join(folders, " or "));
-    if (const auto near = nearest(fs::path(name).stem().string(), names)) {
-        text += fmt::format("; did you mean \"{}\"?", *near);
-    }
-    throw Error(text + (text.ends_with('?') ? "" : ";") + " `steady init NAME` writes a new file");
+    throw Error(fmt::format(
+        "no experiment file \"{}\": neither that path nor {} under {} exists{} `steady init NAME` "
+        "writes a new file",
+        asked, fs::path(name).filename().string(), fmt::join(folders, " or "),
+        did_you_mean(fs::path(name).stem().string(), names)));
 }
 
 Spec load_spec(const std::string& asked) {

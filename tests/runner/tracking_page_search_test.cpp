@@ -8,6 +8,7 @@
 #include "runner/storage/bisection_store.h"
 #include "runner/storage/connection.h"
 #include "tests/support/git_fixture.h"
+#include "tests/support/revision_question.h"
 #include "tests/support/steady_cli.h"
 
 namespace steady {
@@ -32,7 +33,8 @@ protected:
         }
         fs::create_directories(cli.state() / "sources");
         fs::create_directory_symlink(repository.path(), cli.state() / "sources/counter");
-        const CliResult done = cli.run({"submit", cli.experiment("work", question()), "--json"});
+        const Json question = counted_revisions(commits.front(), commits.back(), {"sh", "built"});
+        const CliResult done = cli.run({"submit", cli.experiment("work", question), "--json"});
         ASSERT_EQ(done.code, 0) << done.err;
         experiment = done.json().at("id");
         url = cli.run({"db", "url"}).out;
@@ -48,32 +50,6 @@ protected:
         std::ofstream(repository.beside("counter.json")) << file.dump();
         const CliResult added = cli.run({"program", "add", repository.beside("counter.json")});
         ASSERT_EQ(added.code, 0) << added.err;
-    }
-
-    Json question() const {
-        const Json run = {"sh", "built"};
-        return {{"owner", "test"},
-                {"hypothesis",
-                 {{"claim", "A commit does no more work than the reference"},
-                  {"because", "each is compared with one pinned commit"}}},
-                {"subject", {{"program", "outside"}, {"name", "counter"}, {"repo", "counter"}}},
-                {"arms",
-                 {{"A", {{"rev", commits.front()}, {"run", run}}},
-                  {"B", {{"rev", commits.back()}, {"run", run}}}}},
-                {"expect_diff", {"rev"}},
-                {"gates",
-                 {{{"id", "runs"},
-                   {"level", "correctness"},
-                   {"role", "guard"},
-                   {"need", {{"exit", 0}}}},
-                  {{"id", "work"},
-                   {"level", "model"},
-                   {"role", "decides"},
-                   {"adapter", "lines"},
-                   {"metric", "work_items"},
-                   {"direction", "lower"},
-                   {"worth", "1%"}}}},
-                {"schedule", {{"pairs", {{"max", 30}}}, {"aa_pairs", 0}, {"warmup_runs", 0}}}};
     }
 
     // As the page asks: in its role.

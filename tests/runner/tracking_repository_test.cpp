@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "tests/support/git_fixture.h"
+#include "tests/support/revision_question.h"
 #include "tests/support/steady_cli.h"
 
 namespace steady {
@@ -28,30 +29,8 @@ protected:
     }
 
     void write_question() {
-        const nlohmann::json question = {
-            {"id", "work"},
-            {"owner", "test"},
-            {"hypothesis",
-             {{"claim", "A commit does no more work than the reference"},
-              {"because", "each is compared with one pinned commit"}}},
-            {"subject", {{"program", "outside"}, {"name", "counter"}, {"repo", "counter"}}},
-            {"arms",
-             {{"A", {{"rev", "main"}, {"run", {"sh", "bench"}}}},
-              {"B", {{"rev", "HEAD~1"}, {"run", {"sh", "bench"}}}}}},
-            {"expect_diff", {"rev"}},
-            {"gates",
-             {{{"id", "runs"},
-               {"level", "correctness"},
-               {"role", "guard"},
-               {"need", {{"exit", 0}}}},
-              {{"id", "work"},
-               {"level", "model"},
-               {"role", "decides"},
-               {"adapter", "lines"},
-               {"metric", "work_items"},
-               {"direction", "lower"},
-               {"worth", "1%"}}}},
-            {"schedule", {{"pairs", {{"max", 30}}}, {"aa_pairs", 0}, {"warmup_runs", 0}}}};
+        nlohmann::json question = counted_revisions("main", "HEAD~1", {"sh", "bench"});
+        question["id"] = "work";
         repository.write("steady/work.json", question.dump(2));
     }
 

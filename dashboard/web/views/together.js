@@ -1,5 +1,6 @@
 // Several series in one chart, of one machine or of several. Each keeps its own line; the chosen
 // ones and the scale are in the address.
+import { get } from '../api.js';
 import { letter, lineChart, swatch } from '../charts/lines.js';
 import { h, replace } from '../dom.js';
 import { minute, percent } from '../format.js';
@@ -117,8 +118,7 @@ function picker(data, names, mode) {
     h('a', {
       id: 'add-line',
       class: 'button',
-      href: address([...names, others[0].name], mode),
-      // The address follows the choice.
+      href: address([...names, others[0].name], mode), // draw() lets it follow the choice
     }, 'Add line'),
   );
 }
@@ -160,11 +160,12 @@ export default {
   title: () => 'Series together',
   cli: () => 'steady track --list --json',
   load: async ([], query, signal) => {
-    const names = chosen(query);
-    const all = (await withHosts('/s.json', signal)).rows;
-    if (!names.length) return { ...(await withHosts('/s.json', signal)), all, list: [] };
-    const text = names.map(encodeURIComponent).join(',');
-    return { ...(await withHosts(`/together.json?s=${text}`, signal)), all };
+    const names = chosen(query).map(encodeURIComponent).join(',');
+    const [{ rows: all, hosts }, { list }] = await Promise.all([
+      withHosts('/s.json', signal),
+      names ? get(`/together.json?s=${names}`, signal) : { list: [] },
+    ]);
+    return { all, hosts, list };
   },
   draw: (data, [], query) => {
     // The server lists them by name; letters follow that order.
