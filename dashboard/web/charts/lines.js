@@ -32,8 +32,9 @@ function drawLetters(u, lines) {
     const x = u.valToPos(u.data[0][last], 'x', true);
     let y = u.valToPos(line.values[last], 'y', true);
     if (x < u.bbox.left || x > u.bbox.left + u.bbox.width) return;
-    while (taken.some((other) => Math.abs(other - y) < 13 * ratio)) y += 13 * ratio;
-    taken.push(y);
+    const beside = taken.filter((other) => Math.abs(other.x - x) < 16 * ratio);
+    while (beside.some((other) => Math.abs(other.y - y) < 13 * ratio)) y += 13 * ratio;
+    taken.push({ x, y });
     ctx.fillStyle = colour(colourName(i));
     ctx.fillText(letter(i), x + 6 * ratio, y + 4 * ratio);
   });
