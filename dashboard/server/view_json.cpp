@@ -352,6 +352,7 @@ json experiment_json(const Record& record) {
                 {"spec_sha256", record.spec.sha256},
                 {"spec", json::parse(record.spec_text, nullptr, false)},
                 {"mode", name(record.spec.schedule.mode)},
+                {"weights", weights_words(record)},
                 {"change", arms_difference(record)},
                 {"correctness", correctness_json(record.evidence)},
                 {"program", program_json(record.evidence)},

@@ -1,4 +1,4 @@
-// Streams a random model to disk: the file is cut into chunks, each with a seed of its own, and
+// Streams a made model to disk: the file is cut into chunks, each with a seed of its own, and
 // threads take them in turn. Memory stays at a few buffers, whatever the model's size.
 #include "engine/synth/synth.h"
 
@@ -29,11 +29,30 @@ namespace {
 constexpr std::uint64_t kChunkBytes = std::uint64_t{4} << 20;
 
 struct Chunk {
+    const SynthTensor* tensor;
     const BlockPool* pool;
     std::uint64_t seed;
     std::uint64_t offset;  // in the file
+    std::uint64_t at;      // in the tensor
     std::uint64_t bytes;
 };
+
+// Multiplies the values of the tensor's outlier channels.
+void scale_channels(const Chunk& chunk, std::span<std::byte> out) {
+    const std::uint64_t row = chunk.tensor->dims[0];
+    const std::uint64_t first = chunk.at / sizeof(float);
+    const std::uint64_t end = first + out.size() / sizeof(float);
+    for (const std::uint32_t channel : chunk.tensor->channels) {
+        const std::uint64_t skipped = first > channel ? (first - channel + row - 1) / row : 0;
+        for (std::uint64_t i = channel + skipped * row; i < end; i += row) {
+            float value = 0.0F;
+            std::byte* place = out.data() + (i - first) * sizeof(float);
+            std::memcpy(&value, place, sizeof(value));
+            value *= chunk.tensor->factor;
+            std::memcpy(place, &value, sizeof(value));
+        }
+    }
+}
 
 [[noreturn]] void refuse(const std::string& path, int error) {
     throw Error(fmt::format("synth: {}: {}; give --out a path on a disk with room", path,
@@ -93,9 +112,11 @@ std::vector<Chunk> cut(const SynthOptions& options, const std::vector<SynthTenso
         const std::uint64_t bytes = tensor_bytes(tensor);
         for (std::uint64_t at = 0; at < bytes; at += step) {
             const std::string label = fmt::format("{}@{}", tensor.name, at);
-            chunks.push_back({.pool = &pool->second,
+            chunks.push_back({.tensor = &tensor,
+                              .pool = &pool->second,
                               .seed = seed_for(options.seed, label),
                               .offset = offsets[i] + at,
+                              .at = at,
                               .bytes = std::min(step, bytes - at)});
         }
     }
@@ -116,6 +137,7 @@ void write_chunks(const std::vector<Chunk>& chunks, int descriptor, const std::s
                     std::span(buffer).first(static_cast<std::size_t>(chunk.bytes));
                 RandomBits random(chunk.seed);
                 chunk.pool->fill(out, random);
+                scale_channels(chunk, out);
                 write_all(descriptor, path, chunk.offset, out);
             }
         } catch (...) {
@@ -141,11 +163,11 @@ void claim(int descriptor, const std::string& path, std::uint64_t bytes) {
 }
 
 std::string describe(const SynthOptions& options, const Geometry& geometry, GgufWriter& writer) {
+    const char* kind = options.weights == SynthWeights::realistic ? "realistic" : "random";
     writer.string("general.architecture", "deepseek2");
-    writer.string("general.name", geometry.name + ", random weights");
-    writer.string(
-        "general.description",
-        fmt::format("random weights with the geometry of {}, seed {}", options.arch, options.seed));
+    writer.string("general.name", fmt::format("{}, {} weights", geometry.name, kind));
+    writer.string("general.description", fmt::format("{} weights with the geometry of {}, seed {}",
+                                                     kind, options.arch, options.seed));
     writer.u32("general.quantization_version", 2);
     writer.u32("general.file_type", 2);  // mostly q4_0
     write_geometry(geometry, writer);

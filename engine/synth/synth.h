@@ -1,7 +1,8 @@
-// Random-weight model files with the true geometry and mix of number formats of the three models,
-// so that speed can be measured and the engine tested without the trained weights. The weights are
-// scaled so that activations and logits stay sane through any number of blocks; the same options
-// give the same bytes on every machine, whatever the number of threads.
+// Made model files with the true geometry and mix of number formats of the three models, so that
+// speed can be measured and the engine tested without the trained weights. The weights are random,
+// or random with what trained ones are known for (realistic.h). They are scaled so that activations
+// and logits stay sane through any number of blocks; the same options give the same bytes on every
+// machine, whatever the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +19,15 @@ enum class SynthSize {
     tiny,   // a few MB, made in milliseconds; for tests and the demo
 };
 
+enum class SynthWeights {
+    random,     // as all records before 2026-11-25
+    realistic,  // outlier channels, balanced routers with near-ties: realistic.h
+};
+
 struct SynthOptions {
     std::string arch{};  // "glm-4.7-flash", "deepseek-v2-lite" or "youtu-llm-2b"
     SynthSize size = SynthSize::full;
+    SynthWeights weights = SynthWeights::random;
     int n_blocks = 0;  // 0: as many as the model has
     std::uint64_t seed = 1;
     std::string out{};  // path; written beside itself and renamed when complete
@@ -33,6 +40,9 @@ struct SynthTensor {
     std::vector<std::uint64_t> dims;  // dims[0] is the row length
     float mean = 0.0F;
     float deviation = 1.0F;
+    // Columns whose values are multiplied by `factor`; of f32 tensors only.
+    std::vector<std::uint32_t> channels{};
+    float factor = 1.0F;
 };
 
 struct SynthResult {

@@ -32,6 +32,11 @@ int run_synth(const Arguments& arguments) {
     options.size = size == "full"    ? SynthSize::full
                    : size == "small" ? SynthSize::small
                                      : SynthSize::tiny;
+    const std::string weights = arguments.text("--weights", "random");
+    if (weights != "random" && weights != "realistic") {
+        throw Error{fmt::format("--weights: '{}'; allowed random, realistic", weights)};
+    }
+    options.weights = weights == "random" ? SynthWeights::random : SynthWeights::realistic;
     options.n_blocks = static_cast<int>(arguments.number("--blocks", 1, 1024, 0));
     options.seed = static_cast<std::uint64_t>(arguments.number("--seed", 0, INT64_MAX, 1));
     options.n_threads = static_cast<int>(arguments.number("--threads", 1, 1024, 0));

@@ -10,6 +10,7 @@ namespace steady {
 
 int run_inspect(const Arguments& arguments);
 int run_synth(const Arguments& arguments);
+int run_weights(const Arguments& arguments);
 int run_logits(const Arguments& arguments);
 int run_compare(const Arguments& arguments);
 int run_generate(const Arguments& arguments);

@@ -15,16 +15,20 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "kernels/base/error.h"
 #include "runner/base/pattern.h"
+#include "runner/base/text.h"
+#include "runner/cli/records.h"
 #include "runner/cli/workspace.h"
 #include "runner/platform/disk.h"
 #include "runner/platform/files.h"
 #include "runner/platform/inform.h"
 #include "runner/platform/process.h"
 #include "runner/queue/spool.h"
+#include "runner/storage/store.h"
 
 namespace steady {
 namespace {
@@ -163,12 +167,13 @@ Fd lock_folder(const std::string& folder, const StopSignal* stop) {
 
 std::optional<MadeModel> made_model_of(const std::string& name) {
     static const Pattern form(
-        R"(synth-(tiny|small|full)-(glm-4\.7-flash|deepseek-v2-lite|youtu-llm-2b)(?:-b(\d{1,5}))?-s(\d{1,18})\.gguf)");
+        R"(synth-(tiny|small|full)-(glm-4\.7-flash|deepseek-v2-lite|youtu-llm-2b)(-realistic)?(?:-b(\d{1,5}))?-s(\d{1,18})\.gguf)");
     const auto parts = form.match(name);
     if (!parts) return std::nullopt;
-    MadeModel model{name, (*parts)[1], (*parts)[2], (*parts)[4]};
-    if (!(*parts)[3].empty()) {
-        model.blocks = std::stoi((*parts)[3]);
+    MadeModel model{name, (*parts)[1], (*parts)[2], (*parts)[5]};
+    model.realistic = !(*parts)[3].empty();
+    if (!(*parts)[4].empty()) {
+        model.blocks = std::stoi((*parts)[4]);
         if (model.blocks < 1 || model.blocks > kMostBlocks) {
             throw Error(fmt::format("model {}: found {} blocks, allowed 1 to {}", name,
                                     model.blocks, kMostBlocks));
@@ -222,6 +227,9 @@ std::string make_model(const MadeModel& model, const ModelBudget& budget,
                     "--out",
                     temporary};
     if (model.size != "full") options.argv.insert(options.argv.end(), {"--size", model.size});
+    if (model.realistic) {
+        options.argv.insert(options.argv.end(), {"--weights", "realistic"});
+    }
     if (model.blocks > 0) {
         options.argv.insert(options.argv.end(), {"--blocks", std::to_string(model.blocks)});
     }
@@ -237,6 +245,99 @@ std::string make_model(const MadeModel& model, const ModelBudget& budget,
     write_file_atomic(owner_file(path), budget.submitter + "\n");
     fs::rename(temporary, path);
     return path;
+}
+
+namespace {
+
+constexpr const char* kRunnable =
+    "allowed: a GGUF file of architecture deepseek2 (GLM-4.7-Flash, DeepSeek-V2-Lite, "
+    "youtu-llm-2b); `steady-engine inspect FILE` prints what a file holds";
+
+// The engine itself says whether it can run the file: `plan` reads all of its numbers and names of
+// tensors, and no weights.
+void check_file(const std::string& path, const Arguments& arguments) {
+    std::error_code error;
+    if (!fs::is_regular_file(path, error)) {
+        throw Error(fmt::format("--model: {} is no file; {}", path, kRunnable));
+    }
+    ChildOptions options;
+    options.argv = {engine_path(arguments), "plan", fs::canonical(path).string(), "--json"};
+    const ChildEnd end = run_child(options, 600);
+    if (end.ok()) return;
+    throw Error(fmt::format("--model: steady-engine cannot run {}: {}; {}", path, end.describe(),
+                            kRunnable));
+}
+
+// What a name of a model or an experiment may hold.
+std::string plain(std::string text, bool lower) {
+    for (char& c : text) {
+        const bool upper = c >= 'A' && c <= 'Z';
+        if (upper && lower) c = static_cast<char>(c - 'A' + 'a');
+        const bool kept = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (upper && !lower) ||
+                          (!lower && (c == '.' || c == '_'));
+        if (!kept) c = '-';
+    }
+    const std::size_t first = text.find_first_not_of("-._");
+    return first == std::string::npos ? "model" : text.substr(first, 64);
+}
+
+// From a file, or from the record of that id.
+nlohmann::json question_of(const Arguments& arguments) {
+    const std::string& asked = arguments.words[0];
+    try {
+        return nlohmann::json::parse(load_spec(asked).canonical);
+    } catch (const Error& no_file) {
+        Store store = open_store(arguments);
+        try {
+            return nlohmann::json::parse(store.load_record(asked).spec.canonical);
+        } catch (const Error&) {
+            throw Error(
+                fmt::format("{}; no record of that id either: `steady tried WORDS` finds "
+                            "questions and their ids",
+                            no_file.what()));
+        }
+    }
+}
+
+// Beside the made models: a model root that every verb searches.
+std::string link_model(const std::string& path, const std::string& stem) {
+    const std::string target = fs::canonical(path).string();
+    const std::string name =
+        fmt::format("{}-{}.gguf", plain(stem, false), cached_sha256_hex(target).substr(0, 8));
+    const std::string folder = made_models_folder();
+    make_directories(folder);
+    const std::string part = fmt::format("{}/{}.{}.link", folder, name, ::getpid());
+    fs::remove(part);
+    fs::create_symlink(target, part);
+    fs::rename(part, folder + "/" + name);
+    return name;
+}
+
+}  // namespace
+
+Spec question_on_own_model(const Arguments& arguments) {
+    constexpr std::size_t kLongestId = 40;
+    const std::string path = arguments.get("model");
+    nlohmann::json question = question_of(arguments);
+    const auto id = question.at("id").get<std::string>();
+    if (question.at("subject").at("program") != "steady-engine") {
+        throw Error(fmt::format(
+            "--model: {} asks about an outside program, which has no model; allowed: questions "
+            "whose subject.program is steady-engine",
+            id));
+    }
+    check_file(path, arguments);
+    const std::string stem = fs::path(path).stem().string();
+    const std::string model = link_model(path, stem);
+    question["subject"]["model"] = model;
+    const std::string content = model.substr(model.size() - 13, 8);
+    question["id"] = fmt::format("{}-on-{}", id.substr(0, kLongestId), content);
+    question["schedule"].erase("seed");
+    auto& because = question["hypothesis"]["because"];
+    because =
+        fmt::format("{} (Question of {}, asked on the model file {}.)",
+                    shorten(because.get<std::string>(), 380), id, shorten(escape_line(stem), 40));
+    return decode_spec(question);
 }
 
 }  // namespace steady

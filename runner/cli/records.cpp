@@ -44,6 +44,7 @@ nlohmann::json shown_json(const Record& record) {
     nlohmann::json out = show_json(record);
     if (!record.analysis) return out;
     out["sentence"] = outcome_sentence(record);
+    out["weights"] = weights_words(record);
     out["machine_state"] = out["placements"] = nullptr;
     if (const auto state = machine_state_of(record, pair_rows(record))) {
         out["machine_state"] = {{"depends", state->depends},

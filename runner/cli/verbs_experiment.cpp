@@ -10,6 +10,7 @@
 #include "runner/cli/alert_channels.h"
 #include "runner/cli/exit_map.h"
 #include "runner/cli/jobs.h"
+#include "runner/cli/made_models.h"
 #include "runner/cli/programs.h"
 #include "runner/cli/queued_searches.h"
 #include "runner/cli/records.h"
@@ -161,16 +162,18 @@ int verb_plan(const Arguments& arguments) {
 
 int verb_run(const Arguments& arguments) {
     check_exit_map(arguments);
-    const Spec spec = load_spec(arguments.words[0]);
+    const bool own = arguments.has("model");
+    const Spec spec = own ? question_on_own_model(arguments) : load_spec(arguments.words[0]);
     if (!arguments.has("again")) {
         if (const auto known = decided_here(spec, arguments)) {
             nlohmann::json json = shown_json(*known);
             json["measured_now"] = false;
-            print(arguments, json,
-                  fmt::format(
-                      "{}\nThis host decided it on {} with these very programs; `steady run "
-                      "{} --again` makes a further run.",
-                      show_text(*known), known->decided_at.substr(0, 10), arguments.words[0]));
+            print(
+                arguments, json,
+                fmt::format("{}\nThis host decided it on {} with these very programs; `steady run "
+                            "{}{} --again` makes a further run.",
+                            show_text(*known), known->decided_at.substr(0, 10), arguments.words[0],
+                            own ? " --model " + arguments.get("model") : ""));
             return verdict_exit(arguments, *known);
         }
     }

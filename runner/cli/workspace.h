@@ -60,10 +60,10 @@ struct Workload {
 Workload load_workload(const std::string& name);
 
 // A model's file under --models, STEADY_MODELS, <root>/models or <state>/models.
-// "synth-<tiny|small|full>-<architecture>[-b<blocks>]-s<seed>.gguf" is made there on first use:
-// random weights in that model's true structure, within the budget of made_models.h; submitter:
-// whose experiment asks, empty for who sits at this machine; stop ends the making. Throws Error
-// with the folders that were searched.
+// "synth-<tiny|small|full>-<architecture>[-realistic][-b<blocks>]-s<seed>.gguf" is made there on
+// first use: made weights in that model's true structure, within the budget of made_models.h;
+// submitter: whose experiment asks, empty for who sits at this machine; stop ends the making.
+// Throws Error with the folders that were searched.
 std::string resolve_model(const std::string& name, const Arguments& arguments,
                           const std::string& submitter = {}, const StopSignal* stop = nullptr);
 

@@ -63,6 +63,17 @@ std::string bound_words(const Interval& interval) {
 
 }  // namespace
 
+std::string weights_words(const Record& record) {
+    const auto& applied = record.evidence.applied;
+    if (!applied || !applied->engine) return "";
+    const auto holds = [&](const char* words) {
+        return applied->engine->model_name.find(words) != std::string::npos;
+    };
+    if (holds("random weights")) return "random";
+    if (holds("realistic weights")) return "realistic";
+    return "of the model file";
+}
+
 std::vector<Difference> differences(const Spec& spec) {
     std::vector<Difference> out;
     for (const std::string& path : arms_difference(spec)) {

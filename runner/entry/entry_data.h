@@ -74,6 +74,10 @@ std::vector<MetricRow> metric_rows(const Record& record);
 // "model", and for outside programs, which have no model, "whole" and "part".
 const char* level_words(const Spec& spec, Level level);
 
+// What the weights were that a run read: "random" and "realistic" are made (engine/synth), "of the
+// model file" is a file of the user's. Nothing before it ran, or for a program that has none.
+std::string weights_words(const Record& record);
+
 struct Difference {
     std::string path, a, b;
 };

@@ -12,6 +12,7 @@
 #include "runner/figures/plots.h"
 #include "runner/judge/op_times.h"
 #include "runner/judge/outcome_text.h"
+#include "runner/statistics/statistics_ranks.h"
 #include "runner/statistics/stopping_rule.h"
 
 namespace steady {
@@ -83,6 +84,46 @@ Panel pairs(const Record& record, const std::vector<PairRow>& rows) {
     return figures::pair_plot(plot);
 }
 
+double exact_p(Values d, double theta, double sign) {
+    std::vector<double> above;
+    for (const double value : d) above.push_back(sign * (value - theta));
+    return wilcoxon_exact(above).p.p_greater;
+}
+
+// The exact look that decided, or the evidence for a reject, which this panel does not draw.
+void say_what_decided(figures::EvidencePlot& plot, const Analysis& analysis, const Gate& gate,
+                      const Budget& budget, std::size_t n_max) {
+    const Values d(analysis.d);
+    const bool accepted = analysis.verdict == Verdict::accept;
+    const auto decided_by = [&](std::size_t n, double p, double bound) {
+        plot.decided = fmt::format(
+            "{} by the exact signed-rank test planned after pair {}: p {:.2g}, at most {:.2g}",
+            accepted ? "accepted" : "rejected", n, p, bound);
+        plot.decided_at = n - 1;
+    };
+    if (analysis.why == "final" && !d.empty()) {
+        if (accepted) {
+            decided_by(d.size(), exact_p(d, gate.floor, 1), gate.alpha * budget.cap);
+        } else {
+            decided_by(d.size(), exact_p(d, gate.floor + gate.worth, -1), gate.beta / 2);
+        }
+    } else if (analysis.why == "interim") {
+        for (const Look& look : budget.looks) {
+            if (look.n_pairs > d.size()) return;
+            const double p = exact_p(d.first(look.n_pairs), gate.floor, 1);
+            if (p > gate.alpha * look.share) continue;
+            return decided_by(look.n_pairs, p, gate.alpha * look.share);
+        }
+    } else if (analysis.reason == "no_worthwhile_gain" || analysis.reason == "regression") {
+        plot.decided =
+            fmt::format("rejected by the evidence against “B is better by {} or more”, at {:.0f}",
+                        figures::percent(gate.floor + gate.worth), 2 / gate.beta);
+        plot.decided_at = d.size() - 1;
+    } else if (analysis.why == "cap") {
+        plot.decided = fmt::format("not decided: all {} planned pairs were measured", n_max);
+    }
+}
+
 std::optional<Panel> evidence(const Record& record, const std::vector<PairRow>& rows) {
     const Gate* decides = deciding_gate(record.spec);
     if (decides == nullptr || decides->goal != Goal::gain || !record.analysis ||
@@ -101,15 +142,19 @@ std::optional<Panel> evidence(const Record& record, const std::vector<PairRow>& 
     const Budget budget = budget_of(prior ? prior->rule.value_or(kFirstRule) : kFirstRule,
                                     static_cast<std::size_t>(record.spec.schedule.pairs_max));
     plot.threshold = std::log(1 / (budget.evidence * decides->alpha));
+    say_what_decided(plot, *record.analysis, *decides, budget,
+                     static_cast<std::size_t>(record.spec.schedule.pairs_max));
     plot.question = decides->floor == 0 ? "B is no better than A"
                                         : fmt::format("B is better by at most {}",
                                                       figures::percent(decides->floor));
     return figures::evidence_plot(plot);
 }
 
-std::optional<Panel> state(const Record& record, const std::vector<PairRow>& rows) {
+// In entries only where the effect depends on the machine's speed, on the page always.
+std::optional<Panel> state(const Record& record, const std::vector<PairRow>& rows,
+                           bool always = false) {
     const auto found = machine_state_of(record, rows);
-    if (!found || !found->depends) return std::nullopt;
+    if (!found || !(found->depends || always)) return std::nullopt;
     const std::vector<double> slowness = pair_slowness(record, rows);
     const double middle = median(slowness);
     figures::StatePlot plot;
@@ -159,7 +204,7 @@ std::string pairs_figure(const Record& record) {
     if (const auto panel = evidence(record, rows)) {
         panels.push_back(*panel);
     }
-    if (const auto panel = state(record, rows)) {
+    if (const auto panel = state(record, rows, true)) {
         panels.push_back(*panel);
     }
     return finish(record, rows, panels);

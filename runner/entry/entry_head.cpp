@@ -68,14 +68,6 @@ std::optional<double> read_speed(const Record& record) {
     return profile->read_gb_per_s;
 }
 
-// "random", "of the model file", or nothing for a program that has none.
-std::string weights(const Record& record) {
-    const auto& applied = record.evidence.applied;
-    if (!applied || !applied->engine) return "";
-    const bool random = applied->engine->model_name.find("random weights") != std::string::npos;
-    return random ? "random" : "of the model file";
-}
-
 std::string code_words(const std::string& revision) {
     if (revision.empty()) return "unknown";
     return markdown_code(revision) +
@@ -94,7 +86,7 @@ std::string head_table(const Record& record) {
     rows.push_back({gpu.empty() ? "memory read speed" : "read speed of the host's memory",
                     speed ? fmt::format("{:.1f} GB/s", *speed) : std::string("not measured")});
     rows.push_back({"code", code_words(fingerprint_value(record, "steady_revision"))});
-    if (const std::string kind = weights(record); !kind.empty()) {
+    if (const std::string kind = weights_words(record); !kind.empty()) {
         rows.push_back({"weights", kind});
     }
     return table(rows);
@@ -120,7 +112,7 @@ std::string front_matter(const Record& record) {
     if (const std::string gpu = gpu_of(record); !gpu.empty()) out += "gpu: " + yaml(gpu) + "\n";
     out += "cpu_class: " + yaml(cpu_class(record)) + "\n";
     out += "read_gb_per_s: " + yaml_number(read_speed(record)) + "\n";
-    out += "weights: " + yaml(weights(record)) + "\n";
+    out += "weights: " + yaml(weights_words(record)) + "\n";
     out += "question: " + yaml(record.question_sha) + "\n";
     out += "revision: " + yaml(fingerprint_value(record, "steady_revision")) + "\n";
     out += "date: " + record.decided_at.substr(0, 10) + "\n";

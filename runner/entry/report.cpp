@@ -279,6 +279,9 @@ std::string show_text(const Record& record, const ShowOptions& options) {
     for (const Difference& one : differences(record.spec)) {
         out += fmt::format("  {}: {} → {}\n", plain(one.path), plain(one.a), plain(one.b));
     }
+    if (const std::string weights = weights_words(record); !weights.empty()) {
+        out += fmt::format("  Weights: {} ({})\n", weights, plain(record.spec.subject.model));
+    }
     if (const auto& sweep = record.evidence.sweep) {
         out += fmt::format("  Best of {} settings that {} tried\n", sweep->points.size(),
                            plain(sweep->sweep));

@@ -181,6 +181,13 @@ Panel evidence_plot(const EvidencePlot& plot) {
     add_path(body, path, "step");
     add_circle(body, x_of(last), scale.at(plot.log_e[last] / kLn10), 4, "a dot");
     add_pair_axis(body, n, kBottom);
+    if (plot.decided.empty()) return panel;
+    if (plot.decided_at && *plot.decided_at <= last) {
+        const double x = x_of(*plot.decided_at);
+        add_line(body, x, kTop, x, kBottom, "mark dash");
+    }
+    add_text(body, 14, kBottom + 34, plot.decided, "m s");
+    panel.height += 14;
     return panel;
 }
 

@@ -54,6 +54,9 @@ struct EvidencePlot {
     std::size_t n_slots = 0;
     double threshold = 0;  // natural log: accept from here on
     std::string question;  // what the evidence is against
+    // Where not this line decided: what did, and after which pair (counted as log_e).
+    std::string decided;
+    std::optional<std::size_t> decided_at;
 };
 Panel evidence_plot(const EvidencePlot& plot);
 

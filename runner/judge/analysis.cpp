@@ -358,7 +358,14 @@ void Ladder::fill_checks() {
     analysis.checks.push_back(carry_over(state->measured, metric, spec.schedule));
     analysis.checks.push_back(order_effect(state->measured, metric, spec.schedule));
     analysis.checks.push_back(pair_drift(state->d));
-    analysis.checks.push_back(bimodality(state->d, state->sigma0));
+    if (input.prior.rule.value_or(kFirstRule) < kGroupsBySpeedRule) {
+        analysis.checks.push_back(bimodality(state->d, state->sigma0));
+    } else {
+        const Gate& gate = *deciding_gate(spec);
+        analysis.checks.push_back(
+            bimodality_by_speed(state->d, state->measured.slowness(metric), state->sigma0,
+                                gate.goal == Goal::equivalent ? gate.margin : gate.worth));
+    }
     analysis.checks.push_back(outliers(state->d));
     if (is_outside(spec))
         if (auto check = zeros(state->measured, metric)) analysis.checks.push_back(*check);

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "runner/judge/analysis_text.h"
+#include "runner/judge/machine_state.h"
 #include "runner/plan/schedule.h"
 #include "runner/statistics/statistics_ranks.h"
 
@@ -223,6 +224,22 @@ Check bimodality(const std::vector<double>& d, double sigma_aa) {
     return {"bimodality", flagged ? "flag" : "ok",
             fmt::format("the two halves that fit best lie {} apart, {:.1f} A/A spreads",
                         percent(distance), distance / sigma_aa)};
+}
+
+Check bimodality_by_speed(const std::vector<double>& d, const std::vector<double>& slowness,
+                          double sigma_aa, double matters) {
+    Check check = bimodality(d, sigma_aa);
+    const auto groups = speed_groups(d, slowness, matters);
+    if (!groups) return check;
+    const std::string alone = check.status == "not_measured" ? "" : check.detail + "; ";
+    if (check.status == "not_measured") check.status = "ok";
+    if (groups->apart) check.status = "flag";
+    check.detail = fmt::format(
+        "{}{} in the {} pairs of a fast machine, {} in the {} of a slow one "
+        "(p {:.2g})",
+        alone, percent(std::expm1(groups->fast)), groups->n_fast, percent(std::expm1(groups->slow)),
+        groups->n_slow, groups->p);
+    return check;
 }
 
 std::optional<Check> zeros(const MeasuredPairs& measured, const std::string& metric) {

@@ -32,6 +32,11 @@ Check pair_drift(const std::vector<double>& d);
 // Two separate groups of d, further apart than three A/A spreads.
 Check bimodality(const std::vector<double>& d, double sigma_aa);
 
+// The same, or two groups along the pairs' own speed whose effects differ by more than `matters`
+// (speed_groups). Since rule 3.
+Check bimodality_by_speed(const std::vector<double>& d, const std::vector<double>& slowness,
+                          double sigma_aa, double matters);
+
 // Another program's counts: a pair of zero against more has no ratio. Empty when there is none.
 std::optional<Check> zeros(const MeasuredPairs& measured, const std::string& metric);
 

@@ -316,6 +316,23 @@ std::vector<double> MeasuredPairs::values(const std::string& metric) const {
     return d;
 }
 
+std::vector<double> MeasuredPairs::slowness(const std::string& metric) const {
+    const std::string unit = find_metric(metric).unit;
+    const bool rate = unit.ends_with("/s");
+    if (!rate && unit != "ns" && unit != "s") return {};
+    std::vector<double> out;
+    for (const One* one : valid) {
+        if (!value_of(*one, metric)) continue;
+        const auto a = arm_value(one->pair->a, metric, one->quality.start_a);
+        const auto b = arm_value(one->pair->b, metric, one->quality.start_b);
+        if (!a || !b || !(*a > 0) || !(*b > 0)) return {};
+        // The engine's rate comes from times.
+        const bool direct = series(one->pair->a, metric) != nullptr;
+        out.push_back((rate && direct ? -0.5 : 0.5) * (std::log(*a) + std::log(*b)));
+    }
+    return out;
+}
+
 MeasuredPairs collect_pairs(const Spec& spec, const std::vector<Pair>& pairs,
                             const Measurement& measurement, PairKind kind) {
     MeasuredPairs result;

@@ -64,6 +64,9 @@ struct MeasuredPairs {
 
     std::vector<double> values(const std::string& metric) const;
     std::optional<double> value_of(const One& one, const std::string& metric) const;
+    // Of the pairs that have a value: ln of the geometric mean of both arms' times, which
+    // exchanging the arms leaves as it is. Empty where the metric is no speed.
+    std::vector<double> slowness(const std::string& metric) const;
 
     // Outside programs: the measurement's gates, each with its statistic and direction.
     std::vector<const Gate*> command_gates;

@@ -22,6 +22,18 @@ struct MachineState {
 // fewer than nine pairs.
 std::optional<MachineState> machine_state(Values d, Values slowness, double matters);
 
+// Two groups of pairs, one measured while the machine was fast and one while it was slow, cut where
+// their effects differ most.
+struct SpeedGroups {
+    double fast = 0, slow = 0;  // median log effect of each group
+    std::size_t n_fast = 0, n_slow = 0;
+    double p = 1;        // that the effect does not depend on the speed, whatever the cut
+    bool apart = false;  // p < 0.01, and the medians differ by more than `matters`
+};
+
+// As machine_state, for ten pairs or more; each group has a fifth of them and at least three.
+std::optional<SpeedGroups> speed_groups(Values d, Values slowness, double matters);
+
 // "depends on machine state: −0.07 % in the faster half of the pairs, +9.00 % in the slower
 // (Kendall's p 0.0004)"; empty when it does not.
 std::string state_words(const std::optional<MachineState>& state);

@@ -54,7 +54,7 @@ bool accepts_at_look(Values d, const RuleParams& params, const Budget& budget) {
 
 Budget budget_of(int rule, std::size_t n_planned) {
     if (rule == kFirstRule) return {};
-    if (rule != kLatestRule)
+    if (rule < kFirstRule || rule > kLatestRule)
         throw Error(
             fmt::format("stopping rule {}: this version knows {} to {}; a record with "
                         "another rule needs a newer steady",

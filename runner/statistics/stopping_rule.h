@@ -15,7 +15,9 @@ namespace steady {
 //   1: half of alpha for the evidence, half for one exact look at the cap.
 //   2: 15 % for the evidence, 20 % for a look at 9 pairs, 45 % for looks at 30, 60, 120 … pairs
 //      before the cap, the rest at the cap.
-constexpr int kFirstRule = 1, kLatestRule = 2;
+//   3: stops as 2 does. The check for two groups of pairs also looks along the pairs' own speed.
+constexpr int kFirstRule = 1, kLatestRule = 3;
+constexpr int kGroupsBySpeedRule = 3;  // from here on
 
 // How a rule divides alpha. The shares add up to 1, so the union bound keeps false accepts ≤ alpha.
 struct Look {

@@ -1,8 +1,10 @@
 // Effects that depend on the machine's speed, and effects that do not.
 #include <gmock/gmock.h>
 
+#include <numeric>
 #include <random>
 
+#include "runner/judge/analysis_checks.h"
 #include "runner/judge/machine_state.h"
 
 namespace steady {
@@ -50,6 +52,41 @@ TEST(MachineState, NothingIsSaidOfFewPairsOrOneSpeedOrASmallDifference) {
     const std::vector<double> same(10, 1.0);
     EXPECT_FALSE(machine_state(d, same, 0.01)->depends);
     EXPECT_EQ(state_words(std::nullopt), "");
+}
+
+// Rule 3's check for two groups: the published example, and pairs whose effect has nothing to do
+// with their speed.
+TEST(SpeedGroups, ThePublishedExampleIsTwoGroups) {
+    std::vector<double> d, slowness;
+    for (const auto& [speed, change] : kPublished) {
+        d.push_back(std::log1p(change / 100));
+        slowness.push_back(-std::log(speed));
+    }
+    EXPECT_EQ(bimodality(d, 0.0187).status, "ok") << "rule 2 did not see it";
+    const Check check = bimodality_by_speed(d, slowness, 0.0187, 0.01);
+    EXPECT_EQ(check.status, "flag") << check.detail;
+    const auto groups = speed_groups(d, slowness, 0.01);
+    ASSERT_TRUE(groups);
+    EXPECT_LT(groups->fast, 0.01);
+    EXPECT_GT(groups->slow, 0.08);
+    std::mt19937 random(5);
+    int n = 0;
+    for (int i = 0; i < 100; ++i) {
+        std::shuffle(slowness.begin(), slowness.end(), random);
+        n += speed_groups(d, slowness, 0.01)->apart ? 1 : 0;
+    }
+    EXPECT_LE(n, 5) << "about 1 % of 100 by chance";
+}
+
+TEST(SpeedGroups, NothingIsSaidOfFewPairsOrOneSpeedOrASmallDifference) {
+    std::vector<double> d(12);
+    std::iota(d.begin(), d.end(), 0.0);
+    for (double& value : d) value /= 100;
+    EXPECT_FALSE(speed_groups(Values(d).first(9), Values(d).first(9), 0.01));
+    EXPECT_FALSE(speed_groups(d, Values(d).first(9), 0.01));
+    EXPECT_FALSE(speed_groups(d, std::vector<double>(12, 1.0), 0.01));
+    EXPECT_TRUE(speed_groups(d, d, 0.01)->apart);
+    EXPECT_FALSE(speed_groups(d, d, 0.07)->apart) << "less than what matters";
 }
 
 }  // namespace

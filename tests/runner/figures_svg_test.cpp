@@ -152,5 +152,24 @@ TEST(FiguresScale, TicksAreRoundAndInside) {
     EXPECT_EQ(scale.at(std::nan("")), 10);
 }
 
+// What decided is named: a planned exact test, or the evidence that this panel does not draw. The
+// page shows the effect against the pair's own speed also where it does not depend on it.
+TEST(FiguresSvg, TheEvidenceSaysWhatDecided) {
+    Record record = accepted_record();
+    EXPECT_EQ(pairs_figure(record).find("signed-rank"), std::string::npos)
+        << "the line was crossed";
+    EXPECT_NE(pairs_figure(rejected_record()).find("rejected by the evidence against"),
+              std::string::npos);
+    record.analysis->why = "interim";
+    record.analysis->d.assign(12, 0.01);
+    record.evidence.prior = Prior{};
+    record.evidence.prior->rule = 2;
+    EXPECT_NE(
+        pairs_figure(record).find("accepted by the exact signed-rank test planned after pair 9"),
+        std::string::npos);
+    EXPECT_NE(pairs_figure(record).find("own speed"), std::string::npos);
+    EXPECT_EQ(entry_figure(record).find("own speed"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace steady

@@ -72,7 +72,7 @@ TEST(LatestRule, FindsHalfAPercentWithinThirtyPairs) {
 }
 
 TEST(LatestRule, SharesAddUpToItsBudget) {
-    for (int rule : {kFirstRule, kLatestRule}) {
+    for (int rule : {kFirstRule, 2, kLatestRule}) {
         for (std::size_t n : {10u, 35u, 36u, 50u, 100u, 400u}) {
             const Budget budget = budget_of(rule, n);
             double all = budget.evidence + budget.cap;
@@ -83,7 +83,9 @@ TEST(LatestRule, SharesAddUpToItsBudget) {
     EXPECT_EQ(budget_of(2, 35).looks.size(), 1u);
     EXPECT_EQ(budget_of(2, 50).looks.at(1).n_pairs, 30u);
     EXPECT_EQ(budget_of(2, 100).looks.at(2).n_pairs, 60u);
-    EXPECT_THROW(budget_of(3, 50), Error);
+    EXPECT_THROW(budget_of(4, 50), Error);
+    EXPECT_THROW(budget_of(0, 50), Error);
+    EXPECT_EQ(budget_of(3, 100).looks.size(), budget_of(2, 100).looks.size());
 }
 
 // The rule of a record never changes: the first one, unless the record tells another.

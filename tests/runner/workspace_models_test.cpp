@@ -72,6 +72,13 @@ TEST_F(MadeModels, NamesSayTheirSize) {
     EXPECT_GT(made_model_of("synth-full-glm-4.7-flash-b3-s1.gguf")->bytes, 1291403104U);
     EXPECT_GT(made_model_of("synth-small-youtu-llm-2b-s1.gguf")->bytes, 126283392U);
     EXPECT_GT(made_model_of(tiny(1))->bytes, 4970208U);
+    const auto realistic = made_model_of("synth-tiny-glm-4.7-flash-realistic-s7.gguf");
+    ASSERT_TRUE(realistic);
+    EXPECT_TRUE(realistic->realistic);
+    EXPECT_EQ(realistic->seed, "7");
+    EXPECT_GT(realistic->bytes, 4970240U);
+    EXPECT_FALSE(made_model_of(tiny(1))->realistic);
+    EXPECT_EQ(made_model_of("synth-full-glm-4.7-flash-realistic-b3-s1.gguf")->blocks, 3);
     EXPECT_THROW(made_model_of("synth-full-glm-4.7-flash-b99999-s1.gguf"), Error);
 }
 
@@ -170,6 +177,45 @@ TEST_F(MadeModels, AModelThatLiesThereIsUsed) {
     make(tiny(1), {});
     write_engine("wrong");
     EXPECT_THAT(resolve_model(tiny(1), arguments_), HasSubstr(tiny(1)));
+}
+
+// A question on the user's own file: named after the file and its content, so that another content
+// is another question, and the old one's link stays.
+TEST_F(MadeModels, AQuestionOnOnesOwnModelIsAQuestionOfItsOwn) {
+    const std::string own = folder_ + "/My Model.gguf";
+    std::ofstream(own) << "weights";
+    std::ofstream(folder_ + "/engine") << "#!/bin/sh\n[ $1 = plan ] && exit 0\nexit 3\n";
+    arguments_.words = {"quickstart"};
+    arguments_.options["model"] = own;
+    const Spec asked = load_spec("quickstart"), first = question_on_own_model(arguments_);
+    EXPECT_THAT(first.subject.model, testing::MatchesRegex("My-Model-[0-9a-f]{8}\\.gguf"));
+    EXPECT_THAT(first.id, testing::StartsWith("quickstart-on-"));
+    EXPECT_NE(first.sha256, asked.sha256);
+    EXPECT_EQ(first.expect_diff, asked.expect_diff);
+    EXPECT_EQ(fs::canonical(resolve_model(first.subject.model, arguments_)), fs::canonical(own));
+    EXPECT_EQ(question_on_own_model(arguments_).sha256, first.sha256);
+    std::ofstream(own) << "other weights";
+    EXPECT_NE(question_on_own_model(arguments_).subject.model, first.subject.model);
+}
+
+TEST_F(MadeModels, WhatTheEngineCannotRunIsRefusedWithItsReason) {
+    const auto complaint = [&] {
+        try {
+            question_on_own_model(arguments_);
+        } catch (const Error& error) {
+            return std::string(error.what());
+        }
+        return std::string("accepted");
+    };
+    std::ofstream(folder_ + "/engine")
+        << "#!/bin/sh\necho found llama, allowed: deepseek2 >&2\nexit 2\n";
+    arguments_.words = {"quickstart"};
+    arguments_.options["model"] = folder_ + "/none.gguf";
+    EXPECT_THAT(complaint(), testing::HasSubstr("is no file; allowed: a GGUF file"));
+    arguments_.options["model"] = folder_ + "/engine";
+    EXPECT_THAT(complaint(), testing::HasSubstr("found llama, allowed: deepseek2"));
+    arguments_.words = {"sort-in-locale-c"};
+    EXPECT_THAT(complaint(), testing::HasSubstr("an outside program, which has no model"));
 }
 
 }  // namespace

@@ -252,7 +252,7 @@ function change(data) {
       { class: 'dim small' },
       proof,
       data.spec.subject?.model
-        ? ` Model ${data.spec.subject.model}, ${data.mode.replace('_', ' ')}.`
+        ? ` Model ${data.spec.subject.model}${data.weights ? ` (weights: ${data.weights})` : ''}, ${data.mode.replace('_', ' ')}.`
         : '',
     ),
   );
@@ -358,7 +358,8 @@ function evidence(data) {
       figure(
         data.id,
         'pairs',
-        'Every pair in the order measured, the interval as it narrowed, the evidence over pairs',
+        'Every pair in the order measured, the interval as it narrowed, the evidence and what ' +
+          'decided, the effect of each pair against its own speed',
       ),
       facts([
         [
