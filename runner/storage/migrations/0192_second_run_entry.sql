@@ -20,3 +20,5 @@ begin
   insert into journal (job_id, kind, body) values (p_job, 'path', p_path)
   on conflict (job_id, kind) do update set body = excluded.body;
 end $$;
+
+reset role;
