@@ -64,6 +64,9 @@ std::string put_entry(Store& store, const std::string& id, const Archived& archi
             return entry_path(filed) + " is the entry of another run and was left alone";
         }
         const bool same = text == archived.entry || check_entry(text, filed).empty();
+        if (same && record.journal_path != entry_path(filed)) {
+            store.set_journal_path(record.id, entry_path(filed));
+        }
         return entry_path(filed) + (same ? "" : " is here with another content and was left alone");
     }
     make_directories(fs::path(path).parent_path().string());
