@@ -287,6 +287,42 @@ TEST_P(Confined, MemoryAndScratchHaveLimits) {
     EXPECT_FALSE(end.ok()) << "one file may be larger than the limit";
 }
 
+// Each of four has less than the limit, together they have twice as much.
+TEST_P(Confined, MemoryIsLimitedForAllProcessesTogether) {
+    if (!tree_means().memory) GTEST_SKIP() << describe(tree_means());
+    confinement_.memory_bytes = std::uint64_t{64} << 20U;
+    expect_stopped("memories", {"4", std::to_string(32 << 20)});
+    expect_works("memories", {"2", std::to_string(16 << 20)});
+    const TreeMeans none;
+    confinement_.means = &none;
+    expect_works("memories", {"4", std::to_string(32 << 20)});
+}
+
+TEST_P(Confined, ItsGroupGoesWithIt) {
+    const TreeMeans& means = tree_means();
+    if (means.folders.empty()) GTEST_SKIP() << describe(means);
+    const auto groups = [&] {
+        std::size_t n = 0;
+        for (const std::string& folder : means.folders) {
+            for (const auto& entry : fs::directory_iterator(folder)) {
+                n += entry.path().filename().string().starts_with(
+                    fmt::format("steady-{}-", ::getpid()));
+            }
+        }
+        return n;
+    };
+    const Words sleeping = {"/bin/sleep", "30"};
+    {
+        Child child(confined(sleeping));
+        EXPECT_EQ(groups(), means.folders.size());
+        EXPECT_FALSE(child.read_line(0.2));
+    }
+    for (int i = 0; i < 200 && groups() > 0; ++i) {  // systemd removes its own
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_EQ(groups(), 0U);
+}
+
 TEST(Confinement, ShowsNothingThatHoldsWhatStaysHidden) {
     for (const char* folder : {"/", "/tmp", "/etc", "/dev", "/run", "relative", "/no/such"}) {
         Confinement confinement;
