@@ -339,7 +339,9 @@ bool by_systemd(TreeMeans& means, const std::string& root, const std::string& mo
         note(means, "there is no /usr/bin/systemd-run");
         return false;
     }
-    words.insert(words.end(), {"--scope", "--quiet", "--collect", "-p", "KillMode=control-group"});
+    // A description of its own: systemd would log the whole command line, variables included.
+    words.insert(words.end(), {"--scope", "--quiet", "--collect", "-p", "KillMode=control-group",
+                               "--description=A confined program under test of Steady"});
     std::string trouble;
     // From 253 on systemd ends a scope that ran out of memory; the launcher in it is to report
     // that.
