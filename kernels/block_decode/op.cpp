@@ -196,7 +196,7 @@ void run_phases(const BlockDecode::Args& args, int first, int last) {
 }
 
 // Logits well apart: each row of the router is its share of the normed vector that it meets.
-void fill_router(const MoeDecode::Args& e, Random& random) {
+void fill_block_router(const MoeDecode::Args& e, Random& random) {
     const MoeDecodeShape& s = e.shape;
     const auto v = plain_normed(e.x, e.norm, e.eps, s.cols);
     double squares = 0;
@@ -251,7 +251,7 @@ Case<BlockDecode> BlockDecode::make_case(const Shape& shape, Random& random, Inp
     std::byte* own_row = args.attention.cache + (shape.n_positions - 1) * stride;
     const std::vector<float> before(x, x + shape.cols);
     run_phases(args, 0, 2);
-    if (!shape.dense()) fill_router(args.experts, random);
+    if (!shape.dense()) fill_block_router(args.experts, random);
     run_phases(args, 3, 5);
     double largest = 0, level = 0;
     for (std::size_t c = 0; c < before.size(); ++c) {
@@ -273,6 +273,6 @@ double BlockDecode::worst_error(const Case<BlockDecode>& test_case) {
     return worst_ratio(test_case.args.experts.x, test_case.expected, test_case.bound);
 }
 
-static const RegisteredOp<BlockDecode> op;
+static const RegisteredOp<BlockDecode> block_decode_op;
 
 }  // namespace steady
