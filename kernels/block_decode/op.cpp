@@ -42,7 +42,12 @@ std::vector<BlockDecode::Shape> BlockDecode::odd_shapes(Random& random) {
          Type::q4_0, 768, Type::q6_k},
         {128, 4, 32, 32, 2, 24, 64, 9, Type::f32, Type::q4_0, 4, 1, 96, Type::f32, 32, Type::q4_0},
         {256, 2, 256, 128, 32, 128, 256, 33, Type::f32, Type::q4_0, 40, 3, 256, Type::q6_k, 512,
-         Type::q8_0}};
+         Type::q8_0},
+        // Deep in a text: fewer positions than blocks share, and more than they take at once.
+        {256, 3, 64, 64, 64, 128, 512, random.integer(513, 600), Type::f16, Type::q8_0, 0, 0, 0,
+         Type::q4_0, 64, Type::q8_0},
+        {256, 2, 0, 32, 64, 128, 512, random.integer(8193, 8400), Type::bf16, Type::q4_0, 0, 0, 0,
+         Type::q4_0, 64, Type::q4_0}};
 }
 
 void BlockDecode::set_weight(Args& args, std::size_t index, const std::byte* w) {
