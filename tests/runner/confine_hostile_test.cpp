@@ -2,6 +2,7 @@
 // that the attempt is real and that the confinement, not luck, stops it. As root both ways of
 // confining are tested: the one for a worker of root and the one for any other user.
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -276,6 +277,21 @@ TEST_P(Confined, HoldsInLockstepToo) {
     line.confinement = confinement_;
     turn();
     EXPECT_FALSE(fs::exists(path("open/mark")));
+}
+
+// Every measured program keeps the host's lock open, so that nothing else measures while it lives;
+// one of somebody else could undo it.
+TEST_P(Confined, CannotUndoTheHostsLock) {
+    if (!by_root() && ::geteuid() == 0) GTEST_SKIP() << "runs as this user";
+    const Fd lock{::open(path("lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)};
+    CommandLine line;
+    line.argv = {hostile(), "unlock"};
+    line.directory = path("tree");
+    line.timeout_s = 20;
+    line.host_lock_fd = lock.get();
+    EXPECT_TRUE(run_command(line).end.exited_with(0)) << "free, it holds the lock";
+    line.confinement = confinement_;
+    EXPECT_TRUE(run_command(line).end.exited_with(1)) << "it worked";
 }
 
 TEST_P(Confined, MemoryAndScratchHaveLimits) {

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <fstream>
+#include <regex>
 
 #include "tests/support/counted_program.h"
 #include "tests/support/steady_cli.h"
@@ -128,6 +129,25 @@ TEST_F(OutsideOutputs, EveryCellHasAnInterval) {
         EXPECT_TRUE(gate.at("interval").at(0).is_number()) << gate;
         EXPECT_TRUE(gate.at("interval").at(1).is_number()) << gate;
     }
+}
+
+// The program writes down which arm it was: both checks of outputs, warm-up runs, A against A,
+// then pairs whose order a coin drew, two runs a turn.
+TEST_F(OutsideOutputs, EveryRunIsTheOneThatThePlanNames) {
+    write("told.sh", "printf \"$2\" >> " + (cli.root() / "order.txt").string() +
+                         "\nset -- \"$1\"\n" + counted_program());
+    json spec = question({"sh", "told.sh", "400", "A"}, {"sh", "told.sh", "200", "B"});
+    spec["schedule"]["warmup_runs"] = 3;
+    spec["schedule"]["inner"] = 2;
+    spec["schedule"]["aa_pairs"] = 2;
+    const json shown = run(spec);
+    EXPECT_EQ(shown.at("verdict"), "accept") << shown;
+    std::ifstream in(cli.root() / "order.txt");
+    std::string order;
+    in >> order;
+    EXPECT_TRUE(std::regex_match(order, std::regex("(AB){5}(AAAA){2,}(AABB|BBAA){9,}"))) << order;
+    EXPECT_THAT(order, HasSubstr("AABBBBAA"));
+    EXPECT_THAT(order, HasSubstr("BBAAAABB"));
 }
 
 TEST_F(OutsideOutputs, WhatCanDecideNothingIsRefused) {
