@@ -5,7 +5,8 @@
 
 namespace steady::cuda {
 
-constexpr int kFloatTile = 64;  // rows, and vectors, of a tile of floats
+constexpr int kFloatTile = 64;       // rows, and vectors, of a tile of floats
+constexpr int kSmallFloatTile = 16;  // where there are few
 
 struct TileCall {
     Matrix m[3];
@@ -13,7 +14,7 @@ struct TileCall {
     int y_stride[3], rows[3];  // rows of a group
     int first_tile[3];         // of each matrix, counted over them
     int groups, y_group_step, n;
-    int vector_tiles, tiles_of_group;
+    int vector_tiles, tiles_of_group, tile_rows;
     const unsigned short* halves;
     const float* scale;
     const float* floats;
@@ -50,8 +51,7 @@ __device__ inline bool find_tile(const TileCall& call, int vectors, Tile& tile) 
         end = __ldcg(call.lists.first + tile.group + 1);
     }
     tile.n = min(vectors, end - tile.first);
-    const bool halves = call.m[0].form != Form::floats && call.m[0].form != Form::scalars;
-    tile.row *= halves ? kTileRows : kFloatTile;
+    tile.row *= call.tile_rows;
     return true;
 }
 

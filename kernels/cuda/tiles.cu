@@ -5,101 +5,17 @@
 #include <algorithm>
 
 #include "kernels/cuda/tile_call.h"
+#include "kernels/cuda/tile_steps.h"
+#include "kernels/cuda/tile_weights.h"
 
 namespace steady::cuda {
 namespace {
 
-constexpr float kWeightScale = 64;
-
-__device__ __half2 two_halves(unsigned bits) { return *reinterpret_cast<__half2*>(&bits); }
-__device__ unsigned bits_of(__half2 v) { return *reinterpret_cast<unsigned*>(&v); }
-
-// Four unsigned bytes q as halves (q − zero) · scale − less. A byte below 1024's exponent is 1024 +
-// q exactly; kZero is 1024 + zero.
-template <unsigned kZero, bool kLess>
-__device__ uint2 four_halves(unsigned bytes, __half2 scale, __half2 less) {
-    const __half2 zero = two_halves(kZero | kZero << 16);
-    const __half2 a = __hsub2(two_halves(__byte_perm(bytes, 0x64646464U, 0x4140)), zero);
-    const __half2 b = __hsub2(two_halves(__byte_perm(bytes, 0x64646464U, 0x4342)), zero);
-    if constexpr (kLess) {
-        return {bits_of(__hfma2(a, scale, less)), bits_of(__hfma2(b, scale, less))};
-    }
-    return {bits_of(__hmul2(a, scale)), bits_of(__hmul2(b, scale))};
-}
-
-// The 32 values of a unit whose bytes are in order, 16 bytes of halves at a time.
-template <unsigned kZero, bool kLess = false>
-__device__ void put_halves(const unsigned (&bytes)[8], float low, float high, float less,
-                           uint4 (&out)[4]) {
-    const __half2 scale[2] = {__float2half2_rn(low * kWeightScale),
-                              __float2half2_rn(high * kWeightScale)};
-    const __half2 less2 = __float2half2_rn(-less * kWeightScale);
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        const uint2 a = four_halves<kZero, kLess>(bytes[2 * i], scale[i / 2], less2);
-        const uint2 b = four_halves<kZero, kLess>(bytes[2 * i + 1], scale[i / 2], less2);
-        out[i] = {a.x, a.y, b.x, b.y};
-    }
-}
-
-__device__ void words_of(const uint4& q, unsigned (&words)[8]) {
-    const unsigned all[4] = {q.x, q.y, q.z, q.w};
-#pragma unroll
-    for (int w = 0; w < 4; ++w) {
-        words[w] = all[w] & 0x0F0F0F0FU;
-        words[w + 4] = all[w] >> 4 & 0x0F0F0F0FU;
-    }
-}
-
-__device__ void halves_of(const Unit<Form::q4_0>& unit, uint4 (&out)[4]) {
-    unsigned words[8];
-    words_of(unit.q, words);
-    const float d = half_value(unit.d);
-    put_halves<0x6408>(words, d, d, 0, out);
-}
-__device__ void halves_of(const Unit<Form::q8_0>& unit, uint4 (&out)[4]) {
-    constexpr unsigned kSign = 0x80808080U;
-    const unsigned words[8] = {unit.q[0].x ^ kSign, unit.q[0].y ^ kSign, unit.q[0].z ^ kSign,
-                               unit.q[0].w ^ kSign, unit.q[1].x ^ kSign, unit.q[1].y ^ kSign,
-                               unit.q[1].z ^ kSign, unit.q[1].w ^ kSign};
-    const float d = half_value(unit.d);
-    put_halves<0x6480>(words, d, d, 0, out);
-}
-__device__ void halves_of(const Unit<Form::q5_k>& unit, uint4 (&out)[4]) {
-    unsigned words[8];
-    words_of(unit.q, words);
-#pragma unroll
-    for (int w = 0; w < 8; ++w) words[w] |= unit.fifth(w);
-    put_halves<0x6400, true>(words, unit.scale(), unit.scale(), unit.least(), out);
-}
-__device__ void halves_of(const Unit<Form::q6_k>& unit, uint4 (&out)[4]) {
-    unsigned words[8];
-    words_of(unit.q, words);
-#pragma unroll
-    for (int w = 0; w < 4; ++w) {
-        words[w] |= Unit<Form::q6_k>::pair(unit.upper.x, w);
-        words[w + 4] |= Unit<Form::q6_k>::pair(unit.upper.y, w);
-    }
-    const float d = half_value(unit.d);
-    put_halves<0x6420>(words, d * static_cast<float>(static_cast<signed char>(unit.both & 0xFF)),
-                       d * static_cast<float>(static_cast<signed char>(unit.both >> 8)), 0, out);
-}
-
-// Several blocks read a weight, one vector tile after the other: it stays in the second level.
-struct ReadAgain {
-    __device__ static uint4 wide(const uint4* p) { return __ldg(p); }
-    template <class T>
-    __device__ static T narrow(const T* p) {
-        return __ldg(p);
-    }
-};
-
-constexpr int kChunks = kTileDepth / 8;  // of 16 bytes, in a row of a tile
 constexpr int kWeightStages = 2, kVectorStages = 3;
 
 constexpr std::size_t tile_bytes(int vectors) {
-    return static_cast<std::size_t>(16 * kChunks *
-                                    (kWeightStages * kTileRows + kVectorStages * vectors));
+    return static_cast<std::size_t>(
+        16 * kChunks * (kWeightStages * kTileRows + kVectorStages * vectors) + 8 * vectors);
 }
 
 // A thread's share of a tile's weights: a row's units, two with 128 threads, one with 256.
@@ -164,73 +80,64 @@ struct VectorPart {
     }
 };
 
-// A warp's 32 rows and 64 vectors.
-__device__ void multiply_step(float (&sums)[2][8][4], const uint4* weights, const uint4* vectors,
-                              int row, int vector, int n) {
+// What the outputs of a vector need: asked for before the first step, since at the end every
+// thread would wait for it.
+struct Output {
+    float scale;
+    int at;  // in y and in the residual; −1: no vector of the tile
+};
+
+__device__ void find_outputs(const TileCall& call, const Tile& tile, Output* outputs, int vectors) {
+    for (int v = static_cast<int>(threadIdx.x); v < vectors; v += static_cast<int>(blockDim.x)) {
+        outputs[v] = {0, -1};
+        if (v >= tile.n) continue;
+        const float scale =
+            call.scale != nullptr ? __ldcg(call.scale + vector_of(call, tile, v)) : 1.0F;
+        outputs[v] = {scale / kWeightScale, static_cast<int>(output_of(call, tile, v))};
+    }
+}
+
+template <int kN, int kMost>
+__device__ void write_sums(const TileCall& call, const Tile& tile, TileSums<kN, kMost>& sums,
+                           const Output* outputs) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
-    const int vector_row = vector + lane % 8 + lane / 16 * 8;
+    const int rows = call.rows[tile.which] - tile.row;
+    float* y = call.y[tile.which] + tile.row;
 #pragma unroll
-    for (int k = 0; k < kTileDepth / 16; ++k) {
-        unsigned a[2][4];
+    for (int i = 0; i < 2; ++i) {
+        const int row = sums.row(i) + lane / 4;
+        // A residual's values are all asked for before the first is added to.
+        float before[8][4] = {};
+        if (call.residual != nullptr) {
 #pragma unroll
-        for (int i = 0; i < 2; ++i) {
-            load_matrices(
-                a[i], weights + swizzled(row + 16 * i + lane % 16, 2 * k + lane / 16, kChunks));
+            for (int e = 0; e < 32; ++e) {
+                const int at = outputs[sums.vector(i, e / 4) + 2 * (lane % 4) + e % 2].at;
+                const int r = min(row + 8 * (e / 2 % 2), rows - 1);
+                before[e / 4][e % 4] = __ldcg(call.residual + tile.row + max(at, 0) + r);
+            }
         }
 #pragma unroll
-        for (int j = 0; j < 4; ++j) {
-            if (vector + 16 * j >= n) continue;
-            unsigned b[4];
-            load_matrices(
-                b, vectors + swizzled(vector_row + 16 * j, 2 * k + lane / 8 % 2, kChunks));
-#pragma unroll
-            for (int i = 0; i < 2; ++i) {
-                multiply_add(sums[i][2 * j], a[i], b[0], b[1]);
-                multiply_add(sums[i][2 * j + 1], a[i], b[2], b[3]);
-            }
+        for (int e = 0; e < 32; ++e) {
+            const Output out = outputs[sums.vector(i, e / 4) + 2 * (lane % 4) + e % 2];
+            const int r = row + 8 * (e / 2 % 2);
+            if (out.at < 0 || r >= rows) continue;
+            y[out.at + r] = before[e / 4][e % 4] + sums.v[i][e / 4][e % 4] * out.scale;
         }
     }
 }
 
-__device__ void write_sums(const TileCall& call, const Tile& tile, const float (&sums)[2][8][4],
-                           int row, int vector) {
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-#pragma unroll
-    for (int j = 0; j < 8; ++j) {
-#pragma unroll
-        for (int c = 0; c < 2; ++c) {
-            const int v = vector + 8 * j + 2 * (lane % 4) + c;
-            if (v >= tile.n) continue;
-            const float scale =
-                (call.scale != nullptr ? __ldcg(call.scale + vector_of(call, tile, v)) : 1.0F) /
-                kWeightScale;
-            const long long at = output_of(call, tile, v);
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                const int r = tile.row + row + 8 * i + lane / 4;
-                if (r >= call.rows[tile.which]) continue;
-                const float before = call.residual != nullptr ? __ldcg(call.residual + at + r) : 0;
-                call.y[tile.which][at + r] = before + sums[i / 2][j][i % 2 * 2 + c] * scale;
-            }
-        }
-    }
-}
-
-template <Form kForm, int kN>
-__global__ void __launch_bounds__(128 * kN, kN == 1 ? 3 : 2)
-    tiles_kernel(const __grid_constant__ TileCall call) {
-    extern __shared__ uint4 memory[];
+// kMost: vectors that count, at most.
+template <Form kForm, int kN, int kMost>
+__device__ void run_tile(const TileCall& call, const Tile& tile, uint4* memory) {
     constexpr int kVectors = kTileVectors * kN;
-    let_consumers_start();
-    wait_for_producers();
-    Tile tile;
-    if (!find_tile(call, kVectors, tile)) return;
     const auto weights = [&](int step) {
         return memory + step % kWeightStages * kTileRows * kChunks;
     };
     const auto vectors = [&](int step) {
         return memory + (kWeightStages * kTileRows + step % kVectorStages * kVectors) * kChunks;
     };
+    auto* outputs = reinterpret_cast<Output*>(
+        memory + (kWeightStages * kTileRows + kVectorStages * kVectors) * kChunks);
     WeightPart<kForm, kN> w(call, tile);
     const VectorPart<kN> x(call, tile);
     const int steps = (w.units + 1) / 2;
@@ -239,25 +146,41 @@ __global__ void __launch_bounds__(128 * kN, kN == 1 ? 3 : 2)
     commit_copies();
     if (steps > 1) x.copy(1, vectors(1));
     commit_copies();
+    find_outputs(call, tile, outputs, kVectors);
     w.store(0, weights(0));
     w.load(1);
     wait_for_copies<1>();
+    show_tensor_cores();
     __syncthreads();
-    const int warp = static_cast<int>(threadIdx.x) / 32;
-    const int row = warp % 4 * 32, vector = warp / 4 * kTileVectors;
-    float sums[2][8][4] = {};
+    TileSums<kN, kMost> sums;
     for (int step = 0; step < steps; ++step) {
         if (step + 2 < steps) x.copy(step + 2, vectors(step + 2));
         commit_copies();
-        multiply_step(sums, weights(step), vectors(step), row, vector, tile.n);
+        sums.begin(weights(step), vectors(step));
         if (step + 1 < steps) {
             w.store(step + 1, weights(step + 1));
             w.load(step + 2);
         }
+        sums.end();
         wait_for_copies<1>();
+        show_tensor_cores();
         __syncthreads();
     }
-    write_sums(call, tile, sums, row, vector);
+    write_sums(call, tile, sums, outputs);
+}
+
+template <Form kForm, int kN>
+__global__ void __launch_bounds__(128 * kN, kN == 1 ? 3 : 2)
+    tiles_kernel(const __grid_constant__ TileCall call) {
+    extern __shared__ __align__(1024) uint4 memory[];
+    let_consumers_start();
+    wait_for_producers();
+    Tile tile;
+    if (!find_tile(call, kTileVectors * kN, tile)) return;
+    if constexpr (kN == 1) {
+        if (tile.n <= 32) return run_tile<kForm, 1, 32>(call, tile, memory);
+    }
+    run_tile<kForm, kN, kTileVectors * kN>(call, tile, memory);
 }
 
 template <Form kForm>
@@ -268,27 +191,35 @@ void launch_form(const TileCall& call, Size size, int vectors) {
                             : launch(tiles_kernel<kForm, 2>, size, call);
 }
 
-void launch_call(TileCall call, const TileProduct& p, Form form) {
-    const int in_lists = p.lists.tile;
-    const bool halves = form != Form::floats && form != Form::scalars;
+// Cuts the matrices' rows into tiles of so many; how many there are.
+int cut_rows(TileCall& call, int tile_rows) {
     int row_tiles = 0;
-    const int rows_of_tile = halves ? kTileRows : kFloatTile;
+    call.tile_rows = tile_rows;
     for (int i = 0; i < 3; ++i) {
         call.first_tile[i] = row_tiles;
-        row_tiles += (call.rows[i] + rows_of_tile - 1) / rows_of_tile;
+        row_tiles += (call.rows[i] + tile_rows - 1) / tile_rows;
     }
+    return row_tiles;
+}
+
+void launch_call(TileCall call, const TileProduct& p, Form form) {
+    const bool halves = form != Form::floats && form != Form::scalars;
+    const bool listed = p.lists.first != nullptr;
+    const auto blocks = [&](int row_tiles, int vectors) {
+        return row_tiles * (listed ? p.lists.most_tiles
+                                   : p.groups * ((p.n + vectors - 1) / vectors));
+    };
     // Large tiles read weights less often; where they would leave multiprocessors idle, small ones.
-    int vectors = in_lists;
-    if (p.lists.first == nullptr) {
-        const auto blocks = [&](int of) { return row_tiles * p.groups * ((p.n + of - 1) / of); };
-        vectors = tile_vectors(p.n);
-        if (blocks(vectors) < 2 * multiprocessors()) vectors = kTileVectors;
-        if (!halves) vectors = kFloatTile;
-        call.tiles_of_group = (p.n + vectors - 1) / vectors;
-        call.vector_tiles = p.groups * call.tiles_of_group;
-    } else {
-        call.vector_tiles = p.lists.most_tiles;
+    int vectors = halves ? tile_vectors(p.n) : kFloatTile;
+    int row_tiles = cut_rows(call, halves ? kTileRows : kFloatTile);
+    if (halves && blocks(row_tiles, vectors) < 2 * multiprocessors()) vectors = kTileVectors;
+    if (!halves && blocks(row_tiles, vectors) < multiprocessors()) {
+        vectors = kSmallFloatTile;
+        row_tiles = cut_rows(call, kSmallFloatTile);
     }
+    call.tiles_of_group = (p.n + vectors - 1) / vectors;
+    call.vector_tiles = listed ? p.lists.most_tiles : p.groups * call.tiles_of_group;
+    if (listed) vectors = p.lists.tile;
     Size size;
     size.blocks = call.vector_tiles * row_tiles;
     switch (form) {

@@ -114,14 +114,12 @@ __device__ inline int swizzled(int row, int chunk, int chunks) {
 __device__ inline void load_matrices(unsigned (&to)[4], const uint4* row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
                  : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                 : "r"(shared_address(row))
-                 : "memory");
+                 : "r"(shared_address(row)));
 }
 __device__ inline void load_transposed(unsigned (&to)[4], const uint4* row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
                  : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                 : "r"(shared_address(row))
-                 : "memory");
+                 : "r"(shared_address(row)));
 }
 
 // c[16][8] += a[16][16] · b[16][8], by the tensor cores. Of c a lane has row lane / 4, columns
@@ -137,7 +135,7 @@ __device__ inline void multiply_add(float (&c)[4], const unsigned (&a)[4], unsig
 
 // The power of two that makes a vector whose largest value is `largest` fit halves well.
 __device__ inline float scale_for(float largest) {
-    return largest > 0 ? exp2f(static_cast<float>(ilogbf(largest) - 12)) : 1.0F;
+    return largest > 0 ? exp2f(static_cast<float>(max(ilogbf(largest), -100) - 12)) : 1.0F;
 }
 
 #endif

@@ -13,6 +13,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kRows = 64, kPositions = 64;
 constexpr int kPairs = static_cast<int>(kMostBatchRank) / 32;  // of a warp's sums: 16 values each
+constexpr int kTogether = 4;  // matrices that are asked for before the first is multiplied
 
 enum class Value : int { f32, f16, bf16 };
 
@@ -105,7 +106,7 @@ struct AttendCall {
 
 struct Shared {
     uint4* query;     // [kRows][chunks]
-    uint4* cache[2];  // [kPositions][chunks]
+    uint4* cache;     // two tiles of [kPositions][chunks]
     uint4* weights;   // [kRows][kPositions / 8]
     float* factor;    // [kRows]: of a score
     float* most;      // [2][kRows]
@@ -120,43 +121,67 @@ __host__ __device__ inline std::size_t shared_bytes(int chunks) {
 __device__ Shared shared_at(uint4* memory, int chunks) {
     Shared s;
     s.query = memory;
-    s.cache[0] = s.query + kRows * chunks;
-    s.cache[1] = s.cache[0] + kPositions * chunks;
-    s.weights = s.cache[1] + kPositions * chunks;
+    s.cache = s.query + kRows * chunks;
+    s.weights = s.cache + 2 * kPositions * chunks;
     s.factor = reinterpret_cast<float*>(s.weights + kRows * kPositions / 8);
     s.most = s.factor + kRows;
     s.total = s.most + 2 * kRows;
     return s;
 }
 
-// Value i of a query's row: the latent part, zeros up to its padding, the rotated part.
-__device__ float query_value(const AttendCall& call, long long row, int i) {
-    if (i < call.rank) return __ldcg(call.latent + row * call.rank + i);
-    const int r = i - call.padded_rank;
-    if (r < 0 || r >= call.n_rot) return 0;
-    const long long position = call.first + row / call.heads;
-    const float* pair = call.q + row * call.head_size + call.n_nope + r / 2 * 2;
-    const float a = __ldcg(pair), b = __ldcg(pair + 1);
-    const float c = __ldg(call.cos + position * (call.n_rot / 2) + r / 2);
-    const float s = __ldg(call.sin + position * (call.n_rot / 2) + r / 2);
-    return r % 2 == 0 ? a * c - b * s : a * s + b * c;
+// A lane's two rotated values of a query's row, behind the latent part.
+__device__ float2 rotated_pair(const AttendCall& call, int row, int position, int pair) {
+    const int half = call.n_rot / 2, i = min(pair, half - 1);
+    const float* q = call.q + static_cast<long long>(row) * call.head_size + call.n_nope + 2 * i;
+    const float a = __ldcg(q), b = __ldcg(q + 1);
+    const float c = __ldg(call.cos + position * half + i);
+    const float s = __ldg(call.sin + position * half + i);
+    return pair < half ? float2{a * c - b * s, a * s + b * c} : float2{0, 0};
 }
 
-// A warp takes a row after the other.
+// A warp takes a row after the other. All of a row's values are asked for at once, which is why none
+// is asked for under a condition: what is none is the last one, and zero afterwards.
 __device__ void load_queries(const AttendCall& call, const Shared& s, int first_row, int chunks) {
+    constexpr int kOfLane = static_cast<int>(kMostBatchRank) / 32;
+    constexpr int kRotOfLane = static_cast<int>(kMostBatchWidth) / 64;
     const int lane = static_cast<int>(threadIdx.x) % 32;
     for (int r = static_cast<int>(threadIdx.x) / 32; r < kRows; r += kThreads / 32) {
-        const long long row = first_row + r;
-        const bool present = row < call.rows;
-        float largest = 0;
-        for (int i = lane; present && i < 8 * chunks; i += 32) {
-            largest = fmaxf(largest, fabsf(query_value(call, row, i)));
+        const int row = min(first_row + r, call.rows - 1), position = call.first + row / call.heads;
+        float values[kOfLane], largest = 0;
+        float2 turned[kRotOfLane];
+#pragma unroll
+        for (int i = 0; i < kOfLane; ++i) {
+            const long long at = static_cast<long long>(row) * call.rank;
+            values[i] = __ldcg(call.latent + at + min(lane + 32 * i, call.rank - 1));
         }
-        const float scale = scale_for(warp_largest(largest));
-        for (int i = lane; i < 8 * chunks; i += 32) {
-            const float v = present ? query_value(call, row, i) / scale : 0.0F;
-            auto* at = reinterpret_cast<__half*>(s.query + swizzled(r, i / 8, chunks));
-            at[i % 8] = __float2half_rn(v);
+#pragma unroll
+        for (int i = 0; i < kRotOfLane; ++i) {
+            if (64 * i < call.padded_rot) turned[i] = rotated_pair(call, row, position, lane + 32 * i);
+        }
+#pragma unroll
+        for (int i = 0; i < kOfLane; ++i) {
+            values[i] = lane + 32 * i < call.rank ? values[i] : 0.0F;
+            largest = fmaxf(largest, fabsf(values[i]));
+        }
+#pragma unroll
+        for (int i = 0; i < kRotOfLane; ++i) {
+            if (64 * i >= call.padded_rot) continue;
+            largest = fmaxf(largest, fmaxf(fabsf(turned[i].x), fabsf(turned[i].y)));
+        }
+        const float scale = scale_for(warp_largest(largest)), inverse = 1.0F / scale;
+        const auto put = [&](int at, float v) {
+            auto* chunk = reinterpret_cast<__half*>(s.query + swizzled(r, at / 8, chunks));
+            chunk[at % 8] = __float2half_rn(v * inverse);
+        };
+#pragma unroll
+        for (int i = 0; i < kOfLane; ++i) {
+            if (lane + 32 * i < call.padded_rank) put(lane + 32 * i, values[i]);
+        }
+#pragma unroll
+        for (int i = 0; i < kRotOfLane; ++i) {
+            if (64 * i >= call.padded_rot) continue;
+            put(call.padded_rank + 2 * lane + 64 * i, turned[i].x);
+            put(call.padded_rank + 2 * lane + 64 * i + 1, turned[i].y);
         }
         if (lane == 0) s.factor[r] = scale * call.scale;
     }
@@ -181,16 +206,27 @@ struct Place {
 __device__ void make_scores(float (&scores)[4][4], const Shared& s, const uint4* cache,
                             const Place& at, int chunks) {
     const int position = at.half * 32 + at.lane % 8 + at.lane / 16 * 8;
-    for (int k = 0; k < chunks / 2; ++k) {
-        unsigned a[4];
-        load_matrices(a, s.query + swizzled(at.row + at.lane % 16, 2 * k + at.lane / 16, chunks));
+    // Four steps' matrices are asked for before the first is multiplied.
+    for (int first = 0; first < chunks / 2; first += 4) {
+        unsigned a[4][4], b[4][2][4];
 #pragma unroll
-        for (int j = 0; j < 2; ++j) {
-            unsigned b[4];
-            load_matrices(b,
-                          cache + swizzled(position + 16 * j, 2 * k + at.lane / 8 % 2, chunks));
-            multiply_add(scores[2 * j], a, b[0], b[1]);
-            multiply_add(scores[2 * j + 1], a, b[2], b[3]);
+        for (int i = 0; i < 4; ++i) {
+            const int k = 2 * (first + i);
+            load_matrices(a[i],
+                          s.query + swizzled(at.row + at.lane % 16, k + at.lane / 16, chunks));
+#pragma unroll
+            for (int j = 0; j < 2; ++j) {
+                load_matrices(b[i][j], cache + swizzled(position + 16 * j, k + at.lane / 8 % 2,
+                                                        chunks));
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+#pragma unroll
+            for (int j = 0; j < 2; ++j) {
+                multiply_add(scores[2 * j], a[i], b[i][j][0], b[i][j][1]);
+                multiply_add(scores[2 * j + 1], a[i], b[i][j][2], b[i][j][3]);
+            }
         }
     }
 }
@@ -261,13 +297,20 @@ __device__ void add_values(float (&sums)[kPairs][2][4], const float (&keep)[2], 
         load_matrices(a, s.weights + swizzled(at.row + at.lane % 16, 2 * k + at.lane / 16,
                                               kPositions / 8));
 #pragma unroll
-        for (int p = 0; p < kPairs; ++p) {
-            if (p >= pairs) continue;
-            unsigned b[4];
-            load_transposed(b, cache + swizzled(16 * k + at.lane % 16,
-                                                2 * (at.half * pairs + p) + at.lane / 16, chunks));
-            multiply_add(sums[p][0], a, b[0], b[1]);
-            multiply_add(sums[p][1], a, b[2], b[3]);
+        for (int first = 0; first < kPairs; first += kTogether) {
+            if (first >= pairs) continue;
+            unsigned b[kTogether][4];
+#pragma unroll
+            for (int p = 0; p < kTogether; ++p) {  // what is none is the last one
+                const int pair = at.half * pairs + min(first + p, pairs - 1);
+                load_transposed(b[p], cache + swizzled(16 * k + at.lane % 16,
+                                                       2 * pair + at.lane / 16, chunks));
+            }
+#pragma unroll
+            for (int p = 0; p < kTogether; ++p) {
+                multiply_add(sums[first + p][0], a, b[p][0], b[p][1]);
+                multiply_add(sums[first + p][1], a, b[p][2], b[p][3]);
+            }
         }
     }
 }
@@ -321,7 +364,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     const Place at = {warp % 4 * 16, warp / 4, static_cast<int>(threadIdx.x) % 32};
     const int last_row = min(first_row + kRows, call.rows) - 1;
     const int tiles = (call.first + last_row / call.heads) / kPositions + 1;
-    copy_tile(call, s.cache[0], 0, chunks);
+    copy_tile(call, s.cache, 0, chunks);
     load_queries(call, s, first_row, chunks);
     __syncthreads();
     Softmax run;
@@ -335,11 +378,14 @@ __global__ void __launch_bounds__(kThreads, 1)
     for (int tile = 0; tile < tiles; ++tile) {
         wait_for_copies<0>();
         __syncthreads();
-        if (tile + 1 < tiles) copy_tile(call, s.cache[(tile + 1) % 2], tile + 1, chunks);
+        const uint4* const cache = s.cache + tile % 2 * kPositions * chunks;
+        if (tile + 1 < tiles) {
+            copy_tile(call, s.cache + (tile + 1) % 2 * kPositions * chunks, tile + 1, chunks);
+        }
         float scores[4][4] = {}, keep[2];
-        make_scores(scores, s, s.cache[tile % 2], at, chunks);
+        make_scores(scores, s, cache, at, chunks);
         weigh(scores, run, keep, s, at, tile);
-        add_values(sums, keep, s, s.cache[tile % 2], at, chunks, pairs);
+        add_values(sums, keep, s, cache, at, chunks, pairs);
     }
     write_sums(call, sums, run, s, at, first_row, pairs);
 }

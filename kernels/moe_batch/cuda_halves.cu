@@ -99,6 +99,7 @@ void run(const MoeBatch::Args& args, Range /*range*/) noexcept {
     cuda::add_experts(args, sorted, outputs);
 }
 
+// What sorting counts lies in shared memory.
 bool supports(const MoeBatchShape& shape) { return shape.n_experts <= 1024; }
 
 }  // namespace

@@ -1,6 +1,5 @@
-// The small steps of a batch's experts on a GPU. Sorting counts with ballots, a warp to an expert:
-// the order of places is that of the tokens, whatever runs first, so that every run gives the same
-// bits.
+// The small steps of a batch's experts on a GPU. The order of an expert's places is that of the
+// tokens, whatever runs first, so that every run gives the same bits.
 #include <algorithm>
 
 #include "kernels/moe_batch/cuda.h"
@@ -76,54 +75,82 @@ struct SortCall {
     Sorted to;
 };
 
-constexpr int kSortThreads = 1024;
+constexpr int kSortWarps = 32;
 
-__global__ void __launch_bounds__(kSortThreads) sort_kernel(const __grid_constant__ SortCall call) {
-    extern __shared__ int first[];  // [n_experts + 1], then tiles
+// Each warp has a stretch of the places' list: it counts how many of each expert it meets, learns
+// where its first of each goes, and meets them again. A warp's lanes find those of equal expert.
+template <class Meet>
+__device__ void each_of_stretch(const SortCall& call, int* counts, Meet meet) {
+    const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+    const int stretch = (call.slots + 32 * kSortWarps - 1) / (32 * kSortWarps) * 32;
+    const int end = min(call.slots, (warp + 1) * stretch);
+    for (int s = warp * stretch; s < end; s += 32) {
+        const bool present = s + lane < end;
+        const int e = present ? __ldcg(call.ids + s + lane) : -1;
+        const unsigned alike = __match_any_sync(0xFFFFFFFFU, e);
+        const int before = __popc(alike & ((1U << lane) - 1));
+        if (present) meet(s + lane, e, counts[warp * call.n_experts + e] + before);
+        __syncwarp();
+        if (present && before == 0) counts[warp * call.n_experts + e] += __popc(alike);
+        __syncwarp();
+    }
+}
+
+__global__ void __launch_bounds__(32 * kSortWarps)
+    sort_kernel(const __grid_constant__ SortCall call) {
+    extern __shared__ int counts[];  // [kSortWarps][n_experts], then of all [n_experts + 1]
     let_consumers_start();
     wait_for_producers();
-    const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-    int* first_tile = first + call.n_experts + 1;
-    for (int e = warp; e < call.n_experts; e += kSortThreads / 32) {
-        int n = 0;
-        for (int s = 0; s < call.slots; s += 32) {
-            const bool own = s + lane < call.slots && __ldcg(call.ids + s + lane) == e;
-            n += __popc(__ballot_sync(0xFFFFFFFFU, own));
+    const int n = call.n_experts, thread = static_cast<int>(threadIdx.x);
+    int* first = counts + kSortWarps * n;
+    for (int i = thread; i < kSortWarps * n; i += 32 * kSortWarps) counts[i] = 0;
+    __syncthreads();
+    each_of_stretch(call, counts, [](int, int, int) {});
+    __syncthreads();
+    for (int e = thread; e < n; e += 32 * kSortWarps) {
+        int all = 0;
+        for (int w = 0; w < kSortWarps; ++w) {
+            const int own = counts[w * n + e];
+            counts[w * n + e] = all;
+            all += own;
         }
-        if (lane == 0) first[e + 1] = n;
+        first[e + 1] = all;
     }
     __syncthreads();
-    if (threadIdx.x == 0) {
-        int tiles = 0;
-        first[0] = 0;
-        for (int e = 0; e < call.n_experts; ++e) {
-            first_tile[e] = tiles;
-            tiles += (first[e + 1] + call.to.tile - 1) / call.to.tile;
-            first[e + 1] += first[e];
-        }
-        *call.to.n_tiles = tiles;
-    }
-    __syncthreads();
-    for (int e = static_cast<int>(threadIdx.x); e <= call.n_experts; e += kSortThreads) {
-        call.to.first[e] = first[e];
-    }
-    for (int e = warp; e < call.n_experts; e += kSortThreads / 32) {
-        for (int i = lane; first[e] + i * call.to.tile < first[e + 1]; i += 32) {
-            call.to.tiles[2 * (first_tile[e] + i)] = e;
-            call.to.tiles[2 * (first_tile[e] + i) + 1] = first[e] + i * call.to.tile;
-        }
-        int at = first[e];
-        for (int s = 0; s < call.slots; s += 32) {
-            const bool own = s + lane < call.slots && __ldcg(call.ids + s + lane) == e;
-            const unsigned all = __ballot_sync(0xFFFFFFFFU, own);
-            if (own) {
-                const int place = at + __popc(all & ((1U << lane) - 1));
-                call.to.token[place] = (s + lane) / call.n_used;
-                call.to.place[s + lane] = place;
+    if (thread < 32) {  // sums over the experts before, 32 at a time
+        int places = 0, tiles = 0;
+        for (int base = 0; base < n; base += 32) {
+            const int e = base + thread;
+            const int own = e < n ? first[e + 1] : 0;
+            const int own_tiles = (own + call.to.tile - 1) / call.to.tile;
+            int sum = own, sum_tiles = own_tiles;
+            for (int step = 1; step < 32; step *= 2) {
+                const int other = __shfl_up_sync(0xFFFFFFFFU, sum, step);
+                const int other_tiles = __shfl_up_sync(0xFFFFFFFFU, sum_tiles, step);
+                if (thread >= step) sum += other, sum_tiles += other_tiles;
             }
-            at += __popc(all);
+            const int begin = places + sum - own, tile = tiles + sum_tiles - own_tiles;
+            if (e < n) {
+                first[e] = begin;
+                call.to.first[e] = begin;
+                for (int i = 0; i < own_tiles; ++i) {
+                    call.to.tiles[2 * (tile + i)] = e;
+                    call.to.tiles[2 * (tile + i) + 1] = begin + i * call.to.tile;
+                }
+            }
+            places += __shfl_sync(0xFFFFFFFFU, sum, 31);
+            tiles += __shfl_sync(0xFFFFFFFFU, sum_tiles, 31);
+        }
+        if (thread == 0) {
+            call.to.first[n] = places;
+            *call.to.n_tiles = tiles;
         }
     }
+    __syncthreads();
+    each_of_stretch(call, counts, [&](int slot, int e, int rank) {
+        call.to.token[first[e] + rank] = slot / call.n_used;
+        call.to.place[slot] = first[e] + rank;
+    });
 }
 
 struct AddCall {
@@ -134,16 +161,32 @@ struct AddCall {
     int cols, n_used;
 };
 
+// Four experts' values of a column are asked for at once.
 __global__ void add_kernel(const __grid_constant__ AddCall call) {
+    extern __shared__ float weight[];  // [n_used], then places
     let_consumers_start();
     wait_for_producers();
     const long long token = blockIdx.x;
-    for (int c = static_cast<int>(threadIdx.x); c < call.cols; c += static_cast<int>(blockDim.x)) {
+    auto* place = reinterpret_cast<int*>(weight + call.n_used);
+    const int begin = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
+    for (int k = begin; k < call.n_used; k += threads) {
+        weight[k] = __ldcg(call.weights + token * call.n_used + k);
+        place[k] = __ldcg(call.place + token * call.n_used + k);
+    }
+    __syncthreads();
+    for (int c = begin; c < call.cols; c += threads) {
         float sum = __ldcg(call.x + token * call.cols + c);
-        for (int k = 0; k < call.n_used; ++k) {
-            const long long place = __ldcg(call.place + token * call.n_used + k);
-            sum += __ldcg(call.weights + token * call.n_used + k) *
-                   __ldcg(call.outputs + place * call.cols + c);
+        for (int first = 0; first < call.n_used; first += 4) {
+            float value[4];
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const long long row = place[min(first + i, call.n_used - 1)];
+                value[i] = __ldcg(call.outputs + row * call.cols + c);
+            }
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                if (first + i < call.n_used) sum += weight[first + i] * value[i];
+            }
         }
         call.x[token * call.cols + c] = sum;
     }
@@ -189,8 +232,8 @@ void sort_tokens(const MoeBatch::Args& args, const Sorted& sorted) {
     const SortCall call = {args.first.ids, static_cast<int>(s.n * s.n_used),
                            static_cast<int>(s.n_used), static_cast<int>(s.n_experts), sorted};
     Size size;
-    size.threads = kSortThreads;
-    size.shared_bytes = static_cast<std::size_t>(4 * (2 * s.n_experts + 2));
+    size.threads = 32 * kSortWarps;
+    size.shared_bytes = static_cast<std::size_t>(4 * ((kSortWarps + 1) * s.n_experts + 1));
     launch(sort_kernel, size, call);
 }
 
@@ -200,6 +243,7 @@ void add_experts(const MoeBatch::Args& args, const Sorted& sorted, const float* 
     Size size;
     size.blocks = static_cast<int>(args.shape.n);
     size.threads = 256;
+    size.shared_bytes = static_cast<std::size_t>(8 * call.n_used);
     launch(add_kernel, size, call);
 }
 
