@@ -50,6 +50,57 @@ __device__ inline void words_of(const uint4& q, unsigned (&words)[8]) {
     }
 }
 
+// What a thread keeps of a row: one unit at a time, and the scales of eight, since two bytes of each
+// row at a time would cost the first level as much as the weights themselves. Other blocks read the
+// same, one vector tile after the other: it stays in the second level.
+template <Form kForm>
+struct RowUnit {
+    Unit<kForm> unit;
+    uint4 scales;
+
+    // `eights`: the row is made of whole eights of units, whose scales lie 16 bytes apart.
+    __device__ void load(const RowParts& row, int u, bool eights) {
+        const auto* wide = reinterpret_cast<const uint4*>(row.quants);
+        if constexpr (kForm == Form::q8_0) {
+            unit.q[0] = __ldg(wide + 2 * u);
+            unit.q[1] = __ldg(wide + 2 * u + 1);
+        } else {
+            unit.q = __ldg(wide + u);
+        }
+        if constexpr (kForm == Form::q5_k) {
+            unit.upper = __ldg(reinterpret_cast<const unsigned*>(row.upper) + u);
+        }
+        if constexpr (kForm == Form::q6_k) {
+            unit.upper = __ldg(reinterpret_cast<const uint2*>(row.upper) + u);
+        }
+        if (!eights) {
+            scales.x = __ldg(reinterpret_cast<const unsigned short*>(row.scales) + u);
+        } else if (u % 8 < 2) {
+            scales = __ldg(reinterpret_cast<const uint4*>(row.scales) + u / 8);
+            if constexpr (kForm == Form::q5_k) {
+                unit.d = __ldg(reinterpret_cast<const unsigned*>(row.of_eight) + u / 8);
+            }
+            if constexpr (kForm == Form::q6_k) {
+                unit.d = __ldg(reinterpret_cast<const unsigned short*>(row.of_eight) + u / 8);
+            }
+        }
+    }
+    // The unit's own scale, from those of its eight.
+    __device__ const Unit<kForm>& scaled(int u, bool eights) {
+        const unsigned word = u % 8 < 2   ? scales.x
+                              : u % 8 < 4 ? scales.y
+                              : u % 8 < 6 ? scales.z
+                                          : scales.w;
+        const auto own = static_cast<unsigned short>(!eights ? scales.x : word >> (u % 2 * 16));
+        if constexpr (kForm == Form::q5_k || kForm == Form::q6_k) {
+            unit.both = own;
+        } else {
+            unit.d = own;
+        }
+        return unit;
+    }
+};
+
 __device__ inline void halves_of(const Unit<Form::q4_0>& unit, uint4 (&out)[4]) {
     unsigned words[8];
     words_of(unit.q, words);

@@ -18,38 +18,46 @@ constexpr std::size_t tile_bytes(int vectors) {
         16 * kChunks * (kWeightStages * kTileRows + kVectorStages * vectors) + 8 * vectors);
 }
 
-// A thread's share of a tile's weights: a row's units, two with 128 threads, one with 256.
+// A thread's share of a tile's weights: of the two units that a step has of a row one, of one row
+// with 256 threads and of two with 128. Two lanes read 32 bytes of a row.
 template <Form kForm, int kN>
 struct WeightPart {
     static constexpr int kHeld = 2 / kN;
-    using U = Unit<kForm>;
-    RowParts at;
-    int row, first, units;
-    bool present;
-    U held[kHeld];
+    RowParts at[kHeld];
+    int row, which, units, rows;
+    bool eights;
+    RowUnit<kForm> held[kHeld];
 
     __device__ WeightPart(const TileCall& call, const Tile& tile) {
         const Matrix& m = call.m[tile.which];
-        row = static_cast<int>(threadIdx.x) / kN;
-        first = static_cast<int>(threadIdx.x) % kN;
-        units = U::units(m.cols);
-        present = tile.row + row < call.rows[tile.which];
-        at = U::row(m, tile.group * call.rows[tile.which] + (present ? tile.row + row : 0));
-    }
-    __device__ void load(int step) {
+        row = static_cast<int>(threadIdx.x) / 2;
+        which = static_cast<int>(threadIdx.x) % 2;
+        units = m.cols / 32;
+        eights = units % 8 == 0;
+        rows = call.rows[tile.which] - tile.row;
 #pragma unroll
         for (int i = 0; i < kHeld; ++i) {
-            const int u = 2 * step + first + i;
-            if (present && u < units) held[i].template load<ReadAgain>(at, u);
+            const int r = tile.row + min(row + 64 * i, rows - 1);
+            at[i] = Unit<kForm>::row(m, tile.group * call.rows[tile.which] + r);
         }
     }
-    __device__ void store(int step, uint4* to) const {
+    __device__ void load(int step) {
+        const int u = 2 * step + which;
+#pragma unroll
+        for (int i = 0; i < kHeld; ++i) {
+            if (u < units) held[i].load(at[i], u, eights);
+        }
+    }
+    __device__ void store(int step, uint4* to) {
+        const int u = 2 * step + which;
 #pragma unroll
         for (int i = 0; i < kHeld; ++i) {
             uint4 out[4] = {};
-            if (present && 2 * step + first + i < units) halves_of(held[i], out);
+            if (u < units && row + 64 * i < rows) halves_of(held[i].scaled(u, eights), out);
 #pragma unroll
-            for (int c = 0; c < 4; ++c) to[swizzled(row, 4 * (first + i) + c, kChunks)] = out[c];
+            for (int c = 0; c < 4; ++c) {
+                to[swizzled(row + 64 * i, 4 * which + c, kChunks)] = out[c];
+            }
         }
     }
 };

@@ -139,25 +139,33 @@ __device__ float2 rotated_pair(const AttendCall& call, int row, int position, in
     return pair < half ? float2{a * c - b * s, a * s + b * c} : float2{0, 0};
 }
 
-// A warp takes a row after the other. All of a row's values are asked for at once, which is why none
-// is asked for under a condition: what is none is the last one, and zero afterwards.
-__device__ void load_queries(const AttendCall& call, const Shared& s, int first_row, int chunks) {
-    constexpr int kOfLane = static_cast<int>(kMostBatchRank) / 32;
-    constexpr int kRotOfLane = static_cast<int>(kMostBatchWidth) / 64;
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    for (int r = static_cast<int>(threadIdx.x) / 32; r < kRows; r += kThreads / 32) {
-        const int row = min(first_row + r, call.rows - 1), position = call.first + row / call.heads;
-        float values[kOfLane], largest = 0;
-        float2 turned[kRotOfLane];
+// A row's values in the lanes of a warp. None is asked for under a condition, so that all are under
+// way at once: what is none is the last one, and zero afterwards.
+struct QueryRow {
+    static constexpr int kOfLane = static_cast<int>(kMostBatchRank) / 32;
+    static constexpr int kRotOfLane = static_cast<int>(kMostBatchWidth) / 64;
+    float values[kOfLane];
+    float2 turned[kRotOfLane];
+
+    __device__ void ask(const AttendCall& call, int row) {
+        const int lane = static_cast<int>(threadIdx.x) % 32;
+        row = min(row, call.rows - 1);
+        const int position = call.first + row / call.heads;
+        const float* latent = call.latent + static_cast<long long>(row) * call.rank;
 #pragma unroll
         for (int i = 0; i < kOfLane; ++i) {
-            const long long at = static_cast<long long>(row) * call.rank;
-            values[i] = __ldcg(call.latent + at + min(lane + 32 * i, call.rank - 1));
+            values[i] = __ldcg(latent + min(lane + 32 * i, call.rank - 1));
         }
 #pragma unroll
         for (int i = 0; i < kRotOfLane; ++i) {
-            if (64 * i < call.padded_rot) turned[i] = rotated_pair(call, row, position, lane + 32 * i);
+            turned[i] = 64 * i < call.padded_rot
+                            ? rotated_pair(call, row, position, lane + 32 * i)
+                            : float2{0, 0};
         }
+    }
+    __device__ void put(const AttendCall& call, const Shared& s, int r, int chunks) {
+        const int lane = static_cast<int>(threadIdx.x) % 32;
+        float largest = 0;
 #pragma unroll
         for (int i = 0; i < kOfLane; ++i) {
             values[i] = lane + 32 * i < call.rank ? values[i] : 0.0F;
@@ -165,25 +173,37 @@ __device__ void load_queries(const AttendCall& call, const Shared& s, int first_
         }
 #pragma unroll
         for (int i = 0; i < kRotOfLane; ++i) {
-            if (64 * i >= call.padded_rot) continue;
             largest = fmaxf(largest, fmaxf(fabsf(turned[i].x), fabsf(turned[i].y)));
         }
         const float scale = scale_for(warp_largest(largest)), inverse = 1.0F / scale;
-        const auto put = [&](int at, float v) {
-            auto* chunk = reinterpret_cast<__half*>(s.query + swizzled(r, at / 8, chunks));
-            chunk[at % 8] = __float2half_rn(v * inverse);
+        const auto at = [&](int i) {
+            return reinterpret_cast<__half*>(s.query + swizzled(r, i / 8, chunks)) + i % 8;
         };
 #pragma unroll
         for (int i = 0; i < kOfLane; ++i) {
-            if (lane + 32 * i < call.padded_rank) put(lane + 32 * i, values[i]);
+            const int to = lane + 32 * i;
+            if (to < call.padded_rank) *at(to) = __float2half_rn(values[i] * inverse);
         }
 #pragma unroll
         for (int i = 0; i < kRotOfLane; ++i) {
+            const int to = call.padded_rank + 2 * lane + 64 * i;
             if (64 * i >= call.padded_rot) continue;
-            put(call.padded_rank + 2 * lane + 64 * i, turned[i].x);
-            put(call.padded_rank + 2 * lane + 64 * i + 1, turned[i].y);
+            *reinterpret_cast<__half2*>(at(to)) =
+                __floats2half2_rn(turned[i].x * inverse, turned[i].y * inverse);
         }
         if (lane == 0) s.factor[r] = scale * call.scale;
+    }
+};
+
+// A warp takes two rows at a time.
+__device__ void load_queries(const AttendCall& call, const Shared& s, int first_row, int chunks) {
+    constexpr int kTwo = 2, kWarps = kThreads / 32;
+    for (int r = static_cast<int>(threadIdx.x) / 32; r < kRows; r += kTwo * kWarps) {
+        QueryRow rows[kTwo];
+#pragma unroll
+        for (int i = 0; i < kTwo; ++i) rows[i].ask(call, first_row + r + i * kWarps);
+#pragma unroll
+        for (int i = 0; i < kTwo; ++i) rows[i].put(call, s, r + i * kWarps, chunks);
     }
 }
 
@@ -336,15 +356,15 @@ __device__ void write_sums(const AttendCall& call, const float (&sums)[kPairs][2
         for (int p = 0; p < kPairs; ++p) {
             if (p >= pairs) continue;
 #pragma unroll
-            for (int c = 0; c < 4; ++c) {
-                const int column =
-                    16 * (at.half * pairs + p) + c / 2 * 8 + at.lane % 4 * 2 + c % 2;
-                const float v = sums[p][c / 2][2 * i + c % 2] * share;
-                call.halves[row * call.padded_rank + column] =
-                    __half_as_ushort(__float2half_rn(v));
-                if (call.floats != nullptr && column < call.rank) {
-                    call.floats[row * call.rank + column] = v;
-                }
+            for (int c = 0; c < 2; ++c) {
+                const int column = 16 * (at.half * pairs + p) + 8 * c + at.lane % 4 * 2;
+                const float a = sums[p][c][2 * i] * share, b = sums[p][c][2 * i + 1] * share;
+                *reinterpret_cast<__half2*>(call.halves + row * call.padded_rank + column) =
+                    __floats2half2_rn(a, b);
+                if (call.floats == nullptr) continue;
+                float* to = call.floats + row * call.rank + column;
+                if (column < call.rank) to[0] = a;
+                if (column + 1 < call.rank) to[1] = b;
             }
         }
     }
