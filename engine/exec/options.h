@@ -19,7 +19,7 @@ struct ArmOptions {
     PlanRequest plan;
     ThreadOptions threads;
     std::int64_t batch = 0;  // tokens of a prompt per pass; 1: token by token; 0: the default
-    Type cache = Type::f32;              // KV cache: f32 (or the mla step's integers), f16, bf16
+    Type cache = Type::f32;  // KV cache: f32 (or the mla step's integers), f16, bf16
     double burn = 0;  // share of each token's own time that is spun away after it, and counted
     int gpu = -1;     // which GPU it runs on; -1: the CPU
     gpu::Launch launch = gpu::Launch::dependent;  // of a token's kernels, on a GPU

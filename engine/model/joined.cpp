@@ -285,8 +285,8 @@ struct BatchPass {
         if (b.dense) {
             products(steady::products(arm, {.x = of.x, .norm = b.ffn_norm},
                                       {{&b.ffn_gate, of.gate}, {&b.ffn_up, of.up}}));
-            products(steady::products(arm, {.x = of.gate, .up = of.up}, {{&b.ffn_down, of.x}},
-                                      of.x));
+            products(
+                steady::products(arm, {.x = of.gate, .up = of.up}, {{&b.ffn_down, of.x}}, of.x));
             return;
         }
         MoeDecode::Args args = experts(arm, b);
@@ -332,7 +332,8 @@ void run_batch(Arm& arm, std::span<const std::int32_t> tokens, std::int64_t firs
     for (std::int64_t i = 0; i < arm.config.n_blocks; ++i) pass.block(i);
     if (!want_logits) return;
     const float* last = j.batch.x + (n - 1) * arm.config.dim;
-    launch<Products>(arm, products(arm, {.x = last, .norm = w.output_norm}, {{&w.output, j.logits}}));
+    launch<Products>(arm,
+                     products(arm, {.x = last, .norm = w.output_norm}, {{&w.output, j.logits}}));
 }
 
 }  // namespace

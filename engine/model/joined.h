@@ -26,8 +26,8 @@ struct JoinedBatch {
     float *x = nullptr, *q = nullptr, *kv = nullptr, *values = nullptr;
     float *gate = nullptr, *up = nullptr, *router = nullptr, *expert_weights = nullptr;
     std::int32_t* expert_ids = nullptr;
-    std::byte* scratch = nullptr;    // of the ops of batches
-    std::int32_t* next = nullptr;    // [n] on the host: what `tokens` becomes
+    std::byte* scratch = nullptr;  // of the ops of batches
+    std::int32_t* next = nullptr;  // [n] on the host: what `tokens` becomes
 };
 
 // Everything that such a pass writes, where the arm runs, and the graphs that were recorded of it.

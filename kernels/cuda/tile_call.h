@@ -24,9 +24,9 @@ struct TileCall {
 };
 
 struct Tile {
-    int which;         // matrix
-    int group, row;    // first row, in the group
-    int first, n;      // first vector, in the group or the lists, and how many
+    int which;       // matrix
+    int group, row;  // first row, in the group
+    int first, n;    // first vector, in the group or the lists, and how many
 };
 
 #ifdef __CUDACC__
@@ -58,7 +58,8 @@ __device__ inline bool find_tile(const TileCall& call, int vectors, Tile& tile) 
 // Which vector is number v of the tile, and where its outputs begin.
 __device__ inline long long vector_of(const TileCall& call, const Tile& tile, int v) {
     const int place = tile.first + v;
-    if (call.lists.first == nullptr) return static_cast<long long>(place) * call.groups + tile.group;
+    if (call.lists.first == nullptr)
+        return static_cast<long long>(place) * call.groups + tile.group;
     return call.lists.x_row != nullptr ? __ldcg(call.lists.x_row + place) : place;
 }
 __device__ inline long long output_of(const TileCall& call, const Tile& tile, int v) {

@@ -1,4 +1,5 @@
-// A batch's vectors to halves, normed or gated on the way: a block takes a row, or eight short ones.
+// A batch's vectors to halves, normed or gated on the way: a block takes a row, or eight short
+// ones.
 #include "kernels/cuda/tiles.h"
 
 namespace steady::cuda {
@@ -108,14 +109,15 @@ __global__ void __launch_bounds__(256) vectors_kernel(const __grid_constant__ Ve
     if (row >= call.rows) return;
     const int n = call.source.n, fours = call.padded / 4;
     const bool normed = call.source.make == Make::normed;
-    RowValues values = {call, call.source.x + row * call.step,
+    RowValues values = {call,
+                        call.source.x + row * call.step,
                         normed ? call.source.other : call.source.other + row * call.other_step,
                         {}};
     float squares = 0, largest = 0, unused = 0;
     values.hold(t, squares);
     values.each(t, fours, squares, [&](int, float4 v) {
-        largest = fmaxf(fmaxf(largest, fmaxf(fabsf(v.x), fabsf(v.y))),
-                        fmaxf(fabsf(v.z), fabsf(v.w)));
+        largest =
+            fmaxf(fmaxf(largest, fmaxf(fabsf(v.x), fabsf(v.y))), fmaxf(fabsf(v.z), fabsf(v.w)));
     });
     float factor = 1;
     if (normed) {
@@ -145,15 +147,15 @@ void make_vectors(const VectorsFrom& from, const Vectors& to) {
     };
     const bool by_warp = source.n <= 512;
     const bool normed = source.make == Make::normed;
-    const VectorsCall call = {source,
-                              from.step,
-                              from.other_step,
-                              to,
-                              static_cast<int>(padded_to_depth(source.n)),
-                              static_cast<int>(from.rows),
-                              by_warp,
-                              aligned(source.x, from.step) &&
-                                  aligned(source.other, normed ? 0 : from.other_step)};
+    const VectorsCall call = {
+        source,
+        from.step,
+        from.other_step,
+        to,
+        static_cast<int>(padded_to_depth(source.n)),
+        static_cast<int>(from.rows),
+        by_warp,
+        aligned(source.x, from.step) && aligned(source.other, normed ? 0 : from.other_step)};
     Size size;
     size.blocks = static_cast<int>(by_warp ? (from.rows + 7) / 8 : from.rows);
     size.threads = 256;

@@ -50,9 +50,9 @@ __device__ inline void words_of(const uint4& q, unsigned (&words)[8]) {
     }
 }
 
-// What a thread keeps of a row: one unit at a time, and the scales of eight, since two bytes of each
-// row at a time would cost the first level as much as the weights themselves. Other blocks read the
-// same, one vector tile after the other: it stays in the second level.
+// What a thread keeps of a row: one unit at a time, and the scales of eight, since two bytes of
+// each row at a time would cost the first level as much as the weights themselves. Other blocks
+// read the same, one vector tile after the other: it stays in the second level.
 template <Form kForm>
 struct RowUnit {
     Unit<kForm> unit;

@@ -76,7 +76,8 @@ struct VectorPart {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             const int v = row + 16 * kN * i;
-            at[i] = v < tile.n ? static_cast<int>(vector_of(call, tile, v)) * (call.x_step / 8) : -1;
+            at[i] =
+                v < tile.n ? static_cast<int>(vector_of(call, tile, v)) * (call.x_step / 8) : -1;
         }
     }
     __device__ void copy(int step, uint4* to) const {
@@ -214,8 +215,8 @@ void launch_call(TileCall call, const TileProduct& p, Form form) {
     const bool halves = form != Form::floats && form != Form::scalars;
     const bool listed = p.lists.first != nullptr;
     const auto blocks = [&](int row_tiles, int vectors) {
-        return row_tiles * (listed ? p.lists.most_tiles
-                                   : p.groups * ((p.n + vectors - 1) / vectors));
+        return row_tiles *
+               (listed ? p.lists.most_tiles : p.groups * ((p.n + vectors - 1) / vectors));
     };
     // Large tiles read weights less often; where they would leave multiprocessors idle, small ones.
     int vectors = halves ? tile_vectors(p.n) : kFloatTile;

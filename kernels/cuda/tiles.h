@@ -51,8 +51,8 @@ struct TileProduct {
     int matrices;
     int groups;
     int y_group_step;
-    int n;           // vectors of each group, without lists
-    Vectors x;       // [n][groups] of cols
+    int n;                  // vectors of each group, without lists
+    Vectors x;              // [n][groups] of cols
     const float* residual;  // beside y[0], may be it; or null
     TileLists lists;
 };

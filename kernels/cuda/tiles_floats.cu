@@ -20,11 +20,10 @@ struct Layout {
     float x[kDepth][kTile + 4];
 };
 
-// kDepth values from `first` on of kTile rows, transposed; all are asked for before the first is put
-// down.
+// kDepth values from `first` on of kTile rows, transposed; all are asked for before the first is
+// put down.
 template <int kTile, int kDepth, class RowAt>
-__device__ void load_transposed(float (&to)[kDepth][kTile + 4], int first, int cols,
-                                RowAt row_at) {
+__device__ void load_transposed(float (&to)[kDepth][kTile + 4], int first, int cols, RowAt row_at) {
     constexpr int kEach = kDepth * kTile / kThreads;
     float values[kEach];
 #pragma unroll
@@ -80,7 +79,8 @@ __device__ void one_tile(const TileCall& call, const Tile& tile, Layout<kTile>& 
     const int rows = call.rows[tile.which];
     // Rows and vectors behind the last are the last: nobody writes their sums.
     const auto weight_row = [&](int r) {
-        const long long row = static_cast<long long>(tile.group) * rows + min(tile.row + r, rows - 1);
+        const long long row =
+            static_cast<long long>(tile.group) * rows + min(tile.row + r, rows - 1);
         return reinterpret_cast<const float*>(matrix.w) + row * matrix.cols;
     };
     const auto vector_row = [&](int v) {

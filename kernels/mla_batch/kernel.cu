@@ -80,12 +80,10 @@ __global__ void copy_kernel(const __grid_constant__ CopyCall call) {
         float v = 0;
         if (present) {
             const long long at = position * width + from;
-            v = call.value == Value::f32   ? reinterpret_cast<const float*>(call.cache)[at]
-                : call.value == Value::f16 ? __half2float(
-                                                 reinterpret_cast<const __half*>(call.cache)[at])
-                                           : __bfloat162float(
-                                                 reinterpret_cast<const __nv_bfloat16*>(
-                                                     call.cache)[at]);
+            v = call.value == Value::f32 ? reinterpret_cast<const float*>(call.cache)[at]
+                : call.value == Value::f16
+                    ? __half2float(reinterpret_cast<const __half*>(call.cache)[at])
+                    : __bfloat162float(reinterpret_cast<const __nv_bfloat16*>(call.cache)[at]);
         }
         call.to[position * padded + i] = __half_as_ushort(__float2half_rn(v));
     }
@@ -105,12 +103,12 @@ struct AttendCall {
 };
 
 struct Shared {
-    uint4* query;     // [kRows][chunks]
-    uint4* cache;     // two tiles of [kPositions][chunks]
-    uint4* weights;   // [kRows][kPositions / 8]
-    float* factor;    // [kRows]: of a score
-    float* most;      // [2][kRows]
-    float* total;     // [2][kRows]
+    uint4* query;    // [kRows][chunks]
+    uint4* cache;    // two tiles of [kPositions][chunks]
+    uint4* weights;  // [kRows][kPositions / 8]
+    float* factor;   // [kRows]: of a score
+    float* most;     // [2][kRows]
+    float* total;    // [2][kRows]
 };
 
 __host__ __device__ inline std::size_t shared_bytes(int chunks) {
@@ -158,9 +156,8 @@ struct QueryRow {
         }
 #pragma unroll
         for (int i = 0; i < kRotOfLane; ++i) {
-            turned[i] = 64 * i < call.padded_rot
-                            ? rotated_pair(call, row, position, lane + 32 * i)
-                            : float2{0, 0};
+            turned[i] = 64 * i < call.padded_rot ? rotated_pair(call, row, position, lane + 32 * i)
+                                                 : float2{0, 0};
         }
     }
     __device__ void put(const AttendCall& call, const Shared& s, int r, int chunks) {
@@ -212,7 +209,8 @@ __device__ void copy_tile(const AttendCall& call, uint4* to, int tile, int chunk
     for (int i = static_cast<int>(threadIdx.x); i < kPositions * chunks; i += kThreads) {
         const int r = i / chunks, c = i % chunks;
         const bool present = tile * kPositions + r < call.n_positions;
-        const long long at = present ? static_cast<long long>(tile * kPositions + r) * chunks + c : 0;
+        const long long at =
+            present ? static_cast<long long>(tile * kPositions + r) * chunks + c : 0;
         copy_ahead(to + swizzled(r, c, chunks), from + at, present);
     }
     commit_copies();
@@ -236,8 +234,8 @@ __device__ void make_scores(float (&scores)[4][4], const Shared& s, const uint4*
                           s.query + swizzled(at.row + at.lane % 16, k + at.lane / 16, chunks));
 #pragma unroll
             for (int j = 0; j < 2; ++j) {
-                load_matrices(b[i][j], cache + swizzled(position + 16 * j, k + at.lane / 8 % 2,
-                                                        chunks));
+                load_matrices(b[i][j],
+                              cache + swizzled(position + 16 * j, k + at.lane / 8 % 2, chunks));
             }
         }
 #pragma unroll
@@ -314,8 +312,8 @@ __device__ void add_values(float (&sums)[kPairs][2][4], const float (&keep)[2], 
 #pragma unroll
     for (int k = 0; k < kPositions / 16; ++k) {
         unsigned a[4];
-        load_matrices(a, s.weights + swizzled(at.row + at.lane % 16, 2 * k + at.lane / 16,
-                                              kPositions / 8));
+        load_matrices(
+            a, s.weights + swizzled(at.row + at.lane % 16, 2 * k + at.lane / 16, kPositions / 8));
 #pragma unroll
         for (int first = 0; first < kPairs; first += kTogether) {
             if (first >= pairs) continue;
@@ -323,8 +321,8 @@ __device__ void add_values(float (&sums)[kPairs][2][4], const float (&keep)[2], 
 #pragma unroll
             for (int p = 0; p < kTogether; ++p) {  // what is none is the last one
                 const int pair = at.half * pairs + min(first + p, pairs - 1);
-                load_transposed(b[p], cache + swizzled(16 * k + at.lane % 16,
-                                                       2 * pair + at.lane / 16, chunks));
+                load_transposed(
+                    b[p], cache + swizzled(16 * k + at.lane % 16, 2 * pair + at.lane / 16, chunks));
             }
 #pragma unroll
             for (int p = 0; p < kTogether; ++p) {
@@ -335,9 +333,8 @@ __device__ void add_values(float (&sums)[kPairs][2][4], const float (&keep)[2], 
     }
 }
 
-__device__ void write_sums(const AttendCall& call, const float (&sums)[kPairs][2][4],
-                           Softmax& run, const Shared& s, const Place& at, int first_row,
-                           int pairs) {
+__device__ void write_sums(const AttendCall& call, const float (&sums)[kPairs][2][4], Softmax& run,
+                           const Shared& s, const Place& at, int first_row, int pairs) {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
         float total = run.total[i];

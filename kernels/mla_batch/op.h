@@ -1,6 +1,6 @@
-// The joined attention for a batch of a prompt's tokens: what op mla_decode does for one, for n that
-// follow each other. Their rows go into the cache, and each token attends to all before it and to
-// itself.
+// The joined attention for a batch of a prompt's tokens: what op mla_decode does for one, for n
+// that follow each other. Their rows go into the cache, and each token attends to all before it and
+// to itself.
 #pragma once
 
 #include "kernels/mla_decode/op.h"
@@ -33,7 +33,7 @@ struct MlaBatch {
     using Shape = MlaBatchShape;
     struct Args {
         Shape shape;
-        MlaDecode::Args first;         // of the first token, but for its position, which is not read
+        MlaDecode::Args first;  // of the first token, but for its position, which is not read
         std::byte* scratch = nullptr;  // [scratch_bytes(shape)]
     };
     using Run = void (*)(const Args&, Range) noexcept;

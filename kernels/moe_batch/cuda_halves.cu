@@ -85,9 +85,8 @@ void run(const MoeBatch::Args& args, Range /*range*/) noexcept {
                         routed.floats_in() || (s.shared > 0 && shared.floats_in());
     const cuda::Vectors x = room.vectors(s.n, s.cols, floats);
     const auto cols = static_cast<int>(s.cols);
-    cuda::make_vectors({{first.x, first.norm, first.eps, cols, cuda::Make::normed, false}, cols, 0,
-                        s.n},
-                       x);
+    cuda::make_vectors(
+        {{first.x, first.norm, first.eps, cols, cuda::Make::normed, false}, cols, 0, s.n}, x);
     run_router(args, x);
     const cuda::Sorted sorted = cuda::room_for_places(room, s);
     cuda::sort_tokens(args, sorted);

@@ -127,7 +127,8 @@ __global__ void __launch_bounds__(32 * kSortWarps)
             for (int step = 1; step < 32; step *= 2) {
                 const int other = __shfl_up_sync(0xFFFFFFFFU, sum, step);
                 const int other_tiles = __shfl_up_sync(0xFFFFFFFFU, sum_tiles, step);
-                if (thread >= step) sum += other, sum_tiles += other_tiles;
+                sum += thread >= step ? other : 0;
+                sum_tiles += thread >= step ? other_tiles : 0;
             }
             const int begin = places + sum - own, tile = tiles + sum_tiles - own_tiles;
             if (e < n) {
@@ -217,8 +218,8 @@ void choose_experts(const MoeBatch::Args& args) {
 Sorted room_for_places(Room& room, const MoeBatchShape& s) {
     Sorted sorted = {};
     sorted.tile = tile_vectors(s.n * s.n_used / s.n_experts);
-    sorted.most = static_cast<int>(std::min(s.n * s.n_used, s.n_experts) +
-                                   s.n * s.n_used / sorted.tile);
+    sorted.most =
+        static_cast<int>(std::min(s.n * s.n_used, s.n_experts) + s.n * s.n_used / sorted.tile);
     sorted.first = room.take<int>(s.n_experts + 1);
     sorted.token = room.take<int>(s.n * s.n_used);
     sorted.place = room.take<int>(s.n * s.n_used);
@@ -238,8 +239,12 @@ void sort_tokens(const MoeBatch::Args& args, const Sorted& sorted) {
 }
 
 void add_experts(const MoeBatch::Args& args, const Sorted& sorted, const float* outputs) {
-    const AddCall call = {args.first.x, outputs, args.first.weights, sorted.place,
-                          static_cast<int>(args.shape.cols), static_cast<int>(args.shape.n_used)};
+    const AddCall call = {args.first.x,
+                          outputs,
+                          args.first.weights,
+                          sorted.place,
+                          static_cast<int>(args.shape.cols),
+                          static_cast<int>(args.shape.n_used)};
     Size size;
     size.blocks = static_cast<int>(args.shape.n);
     size.threads = 256;

@@ -1,6 +1,6 @@
-// Cases of a batch's experts. What is expected is op moe_decode's plain computation, token by token,
-// and so are the bounds. A router of random weights puts logits well apart: of a few hundred choices
-// none lies so near another that a float's rounding turns it.
+// Cases of a batch's experts. What is expected is op moe_decode's plain computation, token by
+// token, and so are the bounds. A router of random weights puts logits well apart: of a few hundred
+// choices none lies so near another that a float's rounding turns it.
 #include "kernels/moe_batch/op.h"
 
 #include <algorithm>
@@ -27,8 +27,8 @@ std::vector<MoeBatch::Shape> MoeBatch::odd_shapes(Random& random) {
 // which token lies where.
 std::int64_t MoeBatch::scratch_bytes(const Shape& s) {
     const std::int64_t wide = std::max(s.n_used * s.hidden, s.shared);
-    const std::int64_t of_token = 6 * s.cols + 14 * wide + 4 * s.n_used * s.cols +
-                                  s.n_used * (24 + 256) + 512;
+    const std::int64_t of_token =
+        6 * s.cols + 14 * wide + 4 * s.n_used * s.cols + s.n_used * (24 + 256) + 512;
     return s.n * of_token + 16 * s.n_experts + 16384;
 }
 

@@ -1,7 +1,8 @@
 // Weights in planes become halves tile by tile and meet all vectors of a tile in the tensor cores;
-// vectors are halves under a power of two each, so that they keep three digits where bytes keep two.
-// Expected: the prompt's products 10 to 40 times faster than vector by vector, since weights are
-// read once per 64 or 128 vectors; the limit is what the tensor cores take through shared memory.
+// vectors are halves under a power of two each, so that they keep three digits where bytes keep
+// two. Expected: the prompt's products 10 to 40 times faster than vector by vector, since weights
+// are read once per 64 or 128 vectors; the limit is what the tensor cores take through shared
+// memory.
 #include "kernels/cuda/tiles.h"
 #include "kernels/layouts/planes.h"
 #include "kernels/products_batch/op.h"

@@ -51,8 +51,7 @@ std::vector<double> roundings(const std::vector<double>& v, Input input, bool pr
         for (std::size_t i = b; i < end; ++i) largest = std::max(largest, std::fabs(v[i]));
         const double half_step = input == Input::f32 ? 0 : largest / 127 * 0.501;
         for (std::size_t i = b; i < end; ++i) {
-            off.push_back(half_step +
-                          (prepared ? (n / 16 + 24) * kUnit * std::fabs(v[i]) : 0.0));
+            off.push_back(half_step + (prepared ? (n / 16 + 24) * kUnit * std::fabs(v[i]) : 0.0));
         }
     }
     return off;
@@ -106,8 +105,8 @@ Case<ProductsBatch> ProductsBatch::make_case(const Shape& shape, Random& random,
     if (shape.residual == 2) first.residual = vectors(shape.n * shape.rows);
     const std::int64_t rows = shape.rows / shape.matrices;
     for (std::int64_t i = 0; i < shape.matrices; ++i) {
-        auto* w = made.memory.add<std::byte>(Role::weights,
-                                             rows * row_bytes(shape.type, shape.cols));
+        auto* w =
+            made.memory.add<std::byte>(Role::weights, rows * row_bytes(shape.type, shape.cols));
         fill_weights(shape.type, random, rows, shape.cols, w);
         const auto at = static_cast<std::size_t>(i);
         first.m[at] = {shape.type, rows, shape.cols, w};
