@@ -291,6 +291,15 @@ Record as_published(Store& store, Record record) {
     record.runs = runs_of(store, record.question_sha);
     std::erase_if(record.runs,
                   [&](const Run& run) { return run.file.empty() && run.run_id != record.run_id; });
+    // Two machines may have published their runs under one name: the first keeps it.
+    const auto first = std::find_if(record.runs.begin(), record.runs.end(),
+                                    [&](const Run& run) { return run.published == record.id; });
+    const bool shipped = std::any_of(record.runs.begin(), record.runs.end(), [&](const Run& run) {
+        return run.run_id == record.run_id && !run.file.empty();
+    });
+    if (shipped && first != record.runs.end() && first->run_id != record.run_id) {
+        record.id += "-r" + record.run_id.substr(0, 8);
+    }
     return record;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "kernels/base/error.h"
 #include "runner/cli/exchange.h"
@@ -64,6 +65,9 @@ std::string put_entry(Store& store, const std::string& id, const Archived& archi
             return entry_path(filed) + " is the entry of another run and was left alone";
         }
         const bool same = text == archived.entry || check_entry(text, filed).empty();
+        if (same && record.journal_path != entry_path(filed)) {
+            store.set_journal_path(record.id, entry_path(filed));
+        }
         return entry_path(filed) + (same ? "" : " is here with another content and was left alone");
     }
     make_directories(fs::path(path).parent_path().string());
@@ -114,11 +118,17 @@ namespace {
 std::string shipped_folder() { return project_root() + "/experiments/records"; }
 
 std::vector<std::string> records_in(const std::string& folder) {
+    constexpr std::string_view kEnding = ".steady.json";
     std::vector<std::string> found;
     for (const auto& file : fs::directory_iterator(folder)) {
-        if (file.path().string().ends_with(".steady.json")) found.push_back(file.path());
+        if (file.path().string().ends_with(kEnding)) found.push_back(file.path());
     }
-    std::sort(found.begin(), found.end());
+    // A question's first run before the others, whose names are longer: it keeps its name here too.
+    const auto stem = [&](const std::string& path) {
+        return std::string_view(path).substr(0, path.size() - kEnding.size());
+    };
+    std::sort(found.begin(), found.end(),
+              [&](const std::string& a, const std::string& b) { return stem(a) < stem(b); });
     return found;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -55,23 +56,22 @@ std::string front(const std::string& text, const std::string& key) {
 }
 
 // The record that an entry is made from, below the root; empty when the project does not hold it.
-// Another machine's run of the same file has the same id, and its record a name with its run's id.
+// Such a record names its entry; where another machine published a run under the same name, without
+// the run at the end: as_published in records.h.
 std::string record_of(const std::string& id, const std::string& entry) {
-    constexpr const char* kFolder = "experiments/records";
-    std::error_code none;
-    std::vector<std::string> names = {id + ".steady.json"};
-    for (const auto& file : fs::directory_iterator(fs::path(project_root()) / kFolder, none)) {
-        const std::string name = file.path().filename().string();
-        if (name.starts_with(id + "-r") && name.ends_with(".steady.json")) names.push_back(name);
-    }
-    for (const std::string& name : names) {
-        const fs::path record = fs::path(project_root()) / kFolder / name;
-        if (fs::exists(record) &&
-            read_file(record.string()).find("\"journal/" + entry + "\"") != std::string::npos) {
-            return std::string(kFolder) + "/" + name;
-        }
-    }
-    return "";
+    const std::string path = "experiments/records/" + id + ".steady.json";
+    const fs::path record = fs::path(project_root()) / path;
+    if (!fs::exists(record)) return "";
+    const std::string text = read_file(record.string());
+    const auto names = [&](const std::string& file) {
+        return text.find("\"journal/" + file + "\"") != std::string::npos;
+    };
+    const std::size_t run = id.rfind("-r");
+    const bool other_name =
+        run != std::string::npos && id.size() - run == std::strlen("-r01234567");
+    std::string first_name = entry;
+    if (other_name) first_name.erase(first_name.rfind("-r"), id.size() - run);
+    return names(entry) || (other_name && names(first_name)) ? path : "";
 }
 
 bool is_published(const fs::path& entry) {

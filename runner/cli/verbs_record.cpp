@@ -14,6 +14,7 @@
 #include "runner/cli/verbs.h"
 #include "runner/cli/workspace.h"
 #include "runner/entry/entry.h"
+#include "runner/entry/entry_figures.h"
 #include "runner/entry/report.h"
 #include "runner/platform/files.h"
 #include "runner/record/record_json.h"
@@ -109,6 +110,14 @@ int check_journal(const Arguments& arguments, Store& store) {
         }
         for (const std::string& difference : check_entry(text, filed)) {
             problems.push_back({{"file", record.journal_path}, {"difference", difference}});
+        }
+        const std::string figure = project_root() + "/" + figure_path(filed);
+        if (filed.analysis && fs::exists(figure) && read_file(figure) != entry_figure(filed)) {
+            problems.push_back({{"file", figure_path(filed)},
+                                {"difference",
+                                 "the figure is not what its record renders; "
+                                 "`steady journal " +
+                                     record.id + " --write`"}});
         }
     }
     const std::string engine = self_exe_dir() + "/steady-engine";

@@ -20,8 +20,7 @@ using rows::text;
 constexpr const char* kAsk =
     "select a.bisection_id, a.found from steady.experiment e, "
     "steady.ask_bisection(e.exp_id, $2, $3, $4, $5) a where e.name = $1";
-constexpr const char* kOfExperiment =
-    STEADY_ASKED "where e.name = $1 order by b.bisection_id desc limit 50";
+constexpr const char* kOfExperiment = "select * from steady.bisections_of($1)";
 constexpr const char* kOfSeries = STEADY_ASKED
     "where b.exp_id in (select p.exp_id from steady.series_point p "
     "join steady.series s using (series_id) where s.name = $1) "

@@ -145,38 +145,7 @@ inline constexpr const char* kSearch =
     "left join steady.shipped s on s.run_id = best.run_id and best.exp_id is null "
     "order by best.n desc, best.at desc nulls last, name limit $3";
 
-// Every run of the questions $1, the oldest first, at most $2 of each: those in this database, and
-// the shipped records that are not.
-// = any (array(…)), not in (…): the array is computed once and looked up by index; the join would
-// read every experiment there is.
-inline constexpr const char* kRuns =
-    "select * from (select r.*, row_number() over (partition by question order by at desc, run_id) "
-    "as age from (select encode(e.question_sha, 'hex') as question, e.name, e.run_id, "
-    "coalesce(o.body ->> 'name', e.name) as published, s.file, "
-    "encode(e.spec_sha, 'hex') as spec_sha, "
-    "coalesce(o.body ->> 'record_sha', s.record_sha) as record_sha, j.state::text as state, "
-    "v.outcome, v.reason, v.metric, v.effect::float8 as effect, "
-    "coalesce(v.shown_interval ->> 0, v.shown_interval ->> 'low')::float8 as low, "
-    "coalesce(v.shown_interval ->> 1, v.shown_interval ->> 'high')::float8 as high, "
-    "v.n_pairs::int as pairs, coalesce(h.name, p.name) as host, a.fingerprint, "
-    "(select max(x.value #>> '{engine_flags,device}') from jsonb_each(e.spec -> 'arms') x) "
-    "as device, " STEADY_ISO("e.submitted_at") " as submitted, " STEADY_ISO("v.at") " as decided, "
-    "coalesce(v.at, e.submitted_at) as at from steady.experiment e join steady.job j using (exp_id) "
-    "left join steady.verdict v using (job_id) left join steady.host h on h.host_id = j.host_id "
-    "left join steady.host p on p.host_id = j.pin_host "
-    "left join steady.evidence o on o.job_id = j.job_id and o.kind = 'origin' "
-    "left join steady.shipped s on s.run_id = e.run_id "
-    "left join lateral (select fingerprint from steady.attempt t where t.job_id = j.job_id "
-    "and t.fingerprint is not null order by t.epoch desc limit 1) a on true "
-    "where e.question_sha = any (array(select decode(q, 'hex') from unnest($1::text[]) q)) "
-    "union all select encode(s.question_sha, 'hex'), null, s.run_id, s.name, s.file, "
-    "encode(s.spec_sha, 'hex'), s.record_sha, s.state, nullif(s.outcome, ''), "
-    "nullif(s.reason, ''), s.metric, s.effect, s.low, s.high, s.pairs, s.host, s.fingerprint, "
-    "s.device, s.submitted, nullif(s.decided, ''), "
-    "coalesce(nullif(s.decided, ''), s.submitted)::timestamptz from steady.shipped s "
-    "where s.question_sha = any (array(select decode(q, 'hex') from unnest($1::text[]) q)) "
-    "and not exists (select from steady.experiment e where e.run_id = s.run_id)) r) newest "
-    "where age <= $2 order by question, at, run_id";
+inline constexpr const char* kRuns = "select * from steady.runs_of($1, $2)";
 
 inline constexpr const char* kSearchKnows =
     "select exists (select from steady.experiment where words @@ $1::tsquery) "

@@ -98,10 +98,7 @@ inline constexpr const char* kPairs =
     "select gate, kind, pair_no, try, coins::text, discarded, done_at is not null from steady.pair "
     "where job_id = $1 and ($2 or done_at is not null) "
     "order by done_at nulls last, gate, kind, pair_no, try";
-inline constexpr const char* kSamples =
-    "select s.gate, s.kind, s.pair_no, s.try, s.arm, s.metric, s.vals "
-    "from steady.sample s join steady.pair p using (job_id, gate, kind, pair_no, try) "
-    "where s.job_id = $1 and s.epoch = p.epoch and p.done_at is not null";
+inline constexpr const char* kSamples = "select * from steady.samples_of($1)";
 inline constexpr const char* kListExperiments =
     "select r.*, to_char(submitted_at at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') as "
     "sub, "

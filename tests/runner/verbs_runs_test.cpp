@@ -143,6 +143,28 @@ TEST_P(DecidedRuns, RecordsOfOtherMachinesLieBesideTheOwnAndEveryViewShowsThem) 
                 HasSubstr("Runs of this question"));
     run({"journal", "--check"});
     EXPECT_EQ(run({"import", "--shipped"}).at("imported").at(0).at("created"), false);
+
+    // Both are published under one name: each gets an entry, the later with its run in the name.
+    std::filesystem::copy(mine, cli.root() / "experiments/records/mine.steady.json");
+    run({"journal", handle, "--write"});
+    run({"journal", id, "--write"});
+    const std::string entry = own.at("journal");
+    const std::string other = entry.substr(0, entry.size() - 3) + handle.substr(id.size()) + ".md";
+    EXPECT_THAT(text_of(cli.root() / other), HasSubstr("id: \"" + handle + "\""));
+    // So they have in every database that holds them.
+    SteadyCli fresh;
+    std::filesystem::copy(cli.root(), fresh.root(),
+                          std::filesystem::copy_options::recursive |
+                              std::filesystem::copy_options::overwrite_existing);
+    EXPECT_EQ(fresh.run({"import", "--shipped"}).code, 0);
+    for (const SteadyCli* one : {&cli, &fresh}) {
+        const nlohmann::json both = one->run({"journal", "--check", "--json"}).json();
+        EXPECT_EQ(both.at("checked"), 2);
+        for (const nlohmann::json& problem : both.at("problems")) {
+            EXPECT_THAT(problem.at("difference"), HasSubstr("the verdict is not"))
+                << "made for the test";
+        }
+    }
     EXPECT_EQ(cli.run({"import"}).code, 2);
 }
 

@@ -60,6 +60,11 @@ TEST_F(StoreVerbs, AnExperimentMovesToAnotherDatabaseAndIsTheSameThere) {
     EXPECT_TRUE(run(there, {"decide", id}).at("differences").empty());
     const nlohmann::json journal = run(there, {"journal", "--check"});
     EXPECT_EQ(journal.at("checked"), 1);
+    std::filesystem::path figure = there.root() / moved.at("journal").get<std::string>();
+    std::ofstream(figure.replace_extension(".svg"), std::ios::app) << "<!-- more -->";
+    EXPECT_THAT(there.run({"journal", "--check"}).out, HasSubstr("figure is not what its record"));
+    run(there, {"journal", id, "--write"});
+    EXPECT_EQ(there.run({"journal", "--check"}).code, 0);
 
     std::ofstream(there.root() / "steps.sh") << counted_program();
     const nlohmann::json rerun = run(there, {"rerun", id});
