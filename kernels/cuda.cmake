@@ -3,6 +3,8 @@
 # whoever asks for a GPU. nvcc is called directly: as a language of CMake it would want a toolkit, and
 # a say in how every program is linked, also where there is none.
 option(STEADY_CUDA "build the GPU variants if a CUDA toolkit is found" ON)
+# Fewer build faster: -DSTEADY_CUDA_ARCHITECTURES=90a
+set(STEADY_CUDA_ARCHITECTURES 80 90a CACHE STRING "GPU architectures to compile for")
 if(STEADY_CUDA)
     find_program(STEADY_NVCC nvcc HINTS /usr/local/cuda/bin ENV CUDA_HOME PATH_SUFFIXES bin)
 endif()
@@ -19,8 +21,10 @@ message(STATUS "GPU variants are built by ${STEADY_NVCC}")
 
 set(flags -std=c++20 -O3 -lineinfo --extended-lambda -I${CMAKE_SOURCE_DIR} --Werror all-warnings
     # What nvcc makes of our headers for the host's compiler has parentheses of its own.
-    -Xcompiler -Wall,-Wextra,-Werror,-Wno-parentheses,-Wno-missing-field-initializers,-march=x86-64-v2
-    -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90a,code=sm_90a)
+    -Xcompiler -Wall,-Wextra,-Werror,-Wno-parentheses,-Wno-missing-field-initializers,-march=x86-64-v2)
+foreach(each IN LISTS STEADY_CUDA_ARCHITECTURES)
+    list(APPEND flags -gencode arch=compute_${each},code=sm_${each})
+endforeach()
 file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*/*.cu)
 foreach(file IN LISTS files)
     file(RELATIVE_PATH name ${CMAKE_CURRENT_SOURCE_DIR} ${file})

@@ -93,8 +93,9 @@ ProfileReply profile_arms(Session& session, const ProfileRequest& request) {
         forced_tokens(session.model->file, request.text, n, session.model->config.n_vocab);
     ProfileReply reply;
     {
+        // Once with each loop: the runner asks eight processes for a profile and takes the median.
         const PageBuffer memory(kReadProbeBytes);
-        reply.read_gb_per_s = read_limit(session.a().pool, memory.bytes(), 3).gb_per_s;
+        reply.read_gb_per_s = read_limit(session.a().pool, memory.bytes(), 1).gb_per_s;
         session.a().pool.park();
     }
     const auto profiles =

@@ -34,6 +34,6 @@ double Add::worst_error(const Case<Add>& test_case) {
     return worst_ratio(test_case.args.y, test_case.expected, test_case.bound);
 }
 
-static const RegisteredOp<Add> op;
+static const RegisteredOp<Add> add_op;
 
 }  // namespace steady

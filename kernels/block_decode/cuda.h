@@ -20,11 +20,23 @@ BlockScratch scratch_of(const BlockDecode::Args& args);
 // Clusters that the output product's blocks form, each with a part of the router's sums.
 int output_cluster(const BlockDecodeShape& shape);
 
+bool handed_fits(const BlockDecodeShape& shape);
+// What a variant does otherwise than the first one.
+struct Ways {
+    bool tiles = false;  // deep in a text: handed vectors too
+    bool lean = false;   // attention in fewer registers, so that all its blocks find room at once
+    bool late = false;   // what follows attention starts when the query is there, not before
+    bool split = false;  // two warps share rows in the products that end either half of the block
+};
+void run_phase(const BlockDecode::Args& args, int phase, const Ways& ways);
 void run_first(const BlockDecode::Args& args);
-void run_attention(const BlockDecode::Args& args);
-void run_output(const BlockDecode::Args& args, bool from_floats);
+void run_attention(const BlockDecode::Args& args, const Ways& ways);
+// The same deep in a text, where all heads share tiles of the cache.
+bool tiles_fit(const BlockDecodeShape& shape);
+void run_tiles(const BlockDecode::Args& args, const Ways& ways);
+void run_output(const BlockDecode::Args& args, bool from_floats, const Ways& ways);
 void run_hidden(const BlockDecode::Args& args);
-void run_outputs(const BlockDecode::Args& args);
+void run_outputs(const BlockDecode::Args& args, const Ways& ways);
 
 constexpr int kAttentionTeam = 8;  // blocks of a head
 // Bytes that a block of these kernels may ask for: of 227 KB on Hopper, less what they declare.

@@ -235,6 +235,22 @@ __device__ void dot_rows(float (&sums)[kRows], const Matrix& m, int first_row, c
     dot_parts<U>(sums, at, m.cols / 32, x, lane, lanes);
 }
 
+// A group's sixteen rows by eight warps, two each, or by sixteen: then warps 8 and on bring their
+// half of the sums to the others. All threads call it.
+template <int kSplit>
+__device__ void bring_halves(float (&sums)[2], float* others) {
+    if constexpr (kSplit == 2) {
+        const int warp = static_cast<int>(threadIdx.x) / 32,
+                  lane = static_cast<int>(threadIdx.x) % 32;
+        if (warp >= 8 && lane < 2) others[2 * (warp - 8) + lane] = lane == 0 ? sums[0] : sums[1];
+        __syncthreads();
+        if (warp < 8) {
+            sums[0] += others[2 * warp];
+            sums[1] += others[2 * warp + 1];
+        }
+    }
+}
+
 #if __CUDA_ARCH__ >= 900
 
 // What a copy by the engine completes on, in shared memory.
@@ -277,9 +293,13 @@ __device__ inline void await(Arrival* arrival) {
     }
 }
 
-// The two halves of a meeting of the cluster's blocks, which orders nothing.
+// The two halves of a meeting of the cluster's blocks, which orders nothing; and a first half
+// behind which lies what the block wrote.
 __device__ inline void arrive_in_cluster() {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+__device__ inline void meet_arrive() {
+    asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
 }
 __device__ inline void wait_in_cluster() {
     asm volatile("barrier.cluster.wait.aligned;" ::: "memory");

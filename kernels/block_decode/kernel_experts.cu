@@ -241,16 +241,17 @@ __global__ void __launch_bounds__(kExpertThreads, 4)
 #endif
 }
 
-template <int kRouted, int kShared>
-__global__ void __launch_bounds__(kExpertThreads, 2)
+template <int kRouted, int kShared, int kSplit>
+__global__ void __launch_bounds__(kExpertThreads* kSplit, 2)
     outputs_kernel(const __grid_constant__ OutputsCall call) {
 #if __CUDA_ARCH__ >= 900
     extern __shared__ uint4 memory[];
     __shared__ Arrival arrivals[2];  // of the shared rows, of the experts'
     __shared__ __align__(16) float values[kGroup];
-    __shared__ float weights[kMostUsed];
+    __shared__ float weights[kMostUsed], others[2 * kExpertThreads / 32];
     let_consumers_start();
     const int t = static_cast<int>(threadIdx.x), warp = t / 32, lane = t % 32;
+    const int pair = warp % (kExpertThreads / 32), part = warp / (kExpertThreads / 32);
     const int group = static_cast<int>(blockIdx.x), n_routed = call.n_used * call.hidden;
     const Handed x = handed_at(memory, n_routed + call.shared);
     auto* shared_rows =
@@ -271,7 +272,7 @@ __global__ void __launch_bounds__(kExpertThreads, 2)
     const float4 norm = weights_to_hand(call.norm, group);
     wait_for_producers();
     float before = 0;
-    if (lane < 2) before = __ldcg(call.x + group * kGroup + 2 * warp + lane);
+    if (part == 0 && lane < 2) before = __ldcg(call.x + group * kGroup + 2 * pair + lane);
     if (warp == 0) {
         if (lane == 0 && call.n_used > 0) expect(arrivals + 1, call.n_used * routed_size);
         __syncwarp();
@@ -291,8 +292,8 @@ __global__ void __launch_bounds__(kExpertThreads, 2)
     if (call.shared > 0) {
         await(arrivals);
         with_planes_of<kShared>(call.shared_down.form, [&](auto unit) {
-            dot_rows<decltype(unit)>(sums, in_memory(shared_rows, call.shared_down), 2 * warp,
-                                     of_shared, lane, 32);
+            dot_rows<decltype(unit)>(sums, in_memory(shared_rows, call.shared_down), 2 * pair,
+                                     of_shared, lane + 32 * part, 32 * kSplit);
         });
     }
     if (call.n_used > 0) {
@@ -300,9 +301,9 @@ __global__ void __launch_bounds__(kExpertThreads, 2)
         with_planes_of<kRouted>(call.down.form, [&](auto unit) {
             using U = decltype(unit);
             const Matrix own_rows = in_memory(routed_rows, call.down);
-            const RowParts at[2] = {U::row(own_rows, 2 * warp), U::row(own_rows, 2 * warp + 1)};
+            const RowParts at[2] = {U::row(own_rows, 2 * pair), U::row(own_rows, 2 * pair + 1)};
 #pragma unroll 1
-            for (int g = lane; g < call.n_used * of_expert; g += 32) {
+            for (int g = lane + 32 * part; g < call.n_used * of_expert; g += 32 * kSplit) {
                 const int e = g / of_expert, u = g - e * of_expert;
                 const HandedUnit own = HandedUnit::at(x, g);
                 const float weight = weights[e];
@@ -320,10 +321,11 @@ __global__ void __launch_bounds__(kExpertThreads, 2)
     }
     sums[0] = warp_sum(sums[0]);
     sums[1] = warp_sum(sums[1]);
-    if (lane < 2) {
+    bring_halves<kSplit>(sums, others);
+    if (part == 0 && lane < 2) {
         const float value = before + (lane == 0 ? sums[0] : sums[1]);
-        values[2 * warp + lane] = value;
-        call.x[group * kGroup + 2 * warp + lane] = value;
+        values[2 * pair + lane] = value;
+        call.x[group * kGroup + 2 * pair + lane] = value;
     }
     __syncthreads();
     if (warp == 0 && call.norm != nullptr) {
@@ -387,7 +389,7 @@ void run_hidden(const BlockDecode::Args& args) {
     }
 }
 
-void run_outputs(const BlockDecode::Args& args) {
+void run_outputs(const BlockDecode::Args& args, const Ways& ways) {
     const BlockScratch scratch = scratch_of(args);
     const BlockDecodeShape& s = args.shape;
     const MoeDecode::Args& e = args.experts;
@@ -418,11 +420,21 @@ void run_outputs(const BlockDecode::Args& args) {
     }
     const bool routed = s.n_used == 0 || call.down.form == Form::q4_0;
     if (routed && (s.shared == 0 || call.shared_down.form == Form::q4_0)) {
-        launch(outputs_kernel<only(Form::q4_0), only(Form::q4_0)>, size, call);
+        if (ways.split) {
+            size.threads *= 2;
+            launch(outputs_kernel<only(Form::q4_0), only(Form::q4_0), 2>, size, call);
+        } else {
+            launch(outputs_kernel<only(Form::q4_0), only(Form::q4_0), 1>, size, call);
+        }
     } else if (routed && call.shared_down.form == Form::q6_k) {
-        launch(outputs_kernel<only(Form::q4_0), only(Form::q6_k)>, size, call);
+        if (ways.split) {
+            size.threads *= 2;
+            launch(outputs_kernel<only(Form::q4_0), only(Form::q6_k), 2>, size, call);
+        } else {
+            launch(outputs_kernel<only(Form::q4_0), only(Form::q6_k), 1>, size, call);
+        }
     } else {
-        launch(outputs_kernel<kAnyForm, kAnyForm>, size, call);
+        launch(outputs_kernel<kAnyForm, kAnyForm, 1>, size, call);
     }
 }
 

@@ -5,6 +5,7 @@
 
 #include "kernels/block_decode/cuda.h"
 #include "kernels/block_decode/handed.h"
+#include "kernels/mla_decode/cuda.h"
 
 namespace steady::cuda {
 namespace {
@@ -132,16 +133,19 @@ struct OutputCall {
 constexpr int kMostRouterLoads = 4;  // of a thread: four columns of an expert each
 [[maybe_unused]] constexpr int kMostExpertsHere = kMostRouterLoads * kOutputThreads / 4;
 
-template <int kOnly>
-__global__ void __launch_bounds__(kOutputThreads, 2)
+template <int kOnly, int kSplit>
+__global__ void __launch_bounds__(kOutputThreads* kSplit, 2)
     output_kernel(const __grid_constant__ OutputCall call) {
 #if __CUDA_ARCH__ >= 900
     extern __shared__ uint4 memory[];
+    constexpr int kAll = kOutputThreads * kSplit, kLoads = kMostRouterLoads / kSplit;
     __shared__ Arrival arrivals[2];
+    __shared__ float others[2 * kOutputThreads / 32];
     __shared__ __align__(16) float values[kGroup];
     __shared__ float logits[8][kMostExpertsHere];  // of the cluster's blocks, in each of them
     let_consumers_start();
     const int t = static_cast<int>(threadIdx.x), warp = t / 32, lane = t % 32;
+    const int pair = warp % (kOutputThreads / 32), part = warp / (kOutputThreads / 32);
     const int group = static_cast<int>(blockIdx.x);
     const auto cluster = cg::this_cluster();
     const Handed x = handed_at(memory, call.n);
@@ -157,11 +161,11 @@ __global__ void __launch_bounds__(kOutputThreads, 2)
         }
     }
     // This group's columns of the router, and its norm's weights.
-    float4 router[kMostRouterLoads];
+    float4 router[kLoads];
     const int column = group * kGroup + t % 4 * 4;
 #pragma unroll
-    for (int i = 0; i < kMostRouterLoads; ++i) {
-        const int e = t / 4 + i * kOutputThreads / 4;
+    for (int i = 0; i < kLoads; ++i) {
+        const int e = t / 4 + i * kAll / 4;
         if (e < call.n_experts) {
             router[i] = __ldg(reinterpret_cast<const float4*>(
                 call.router + static_cast<long long>(e) * call.m.rows + column));
@@ -171,11 +175,11 @@ __global__ void __launch_bounds__(kOutputThreads, 2)
     const int size = static_cast<int>(cluster.num_blocks());
     wait_for_producers();
     float before = 0;
-    if (lane < 2) before = __ldcg(call.x + group * kGroup + 2 * warp + lane);
+    if (part == 0 && lane < 2) before = __ldcg(call.x + group * kGroup + 2 * pair + lane);
     if (call.floats == nullptr) {
         take_handed(x, call.handed, call.n);
     } else {
-        for (int base = 0; base < call.n / 4; base += kOutputThreads) {
+        for (int base = 0; base < call.n / 4; base += kAll) {
             const bool valid = base + t < call.n / 4;
             float4 v = {0, 0, 0, 0};
             if (valid) v = __ldcg(reinterpret_cast<const float4*>(call.floats) + base + t);
@@ -183,20 +187,22 @@ __global__ void __launch_bounds__(kOutputThreads, 2)
         }
     }
     __syncthreads();
-    await(arrivals + warp / 4);
+    await(arrivals + pair / 4);
     float sums[2] = {};
     with_planes_of<kOnly>(call.m.form, [&](auto unit) {
-        dot_rows<decltype(unit)>(sums, in_memory(rows, call.m), 2 * warp, x, lane, 32);
+        dot_rows<decltype(unit)>(sums, in_memory(rows, call.m), 2 * pair, x, lane + 32 * part,
+                                 32 * kSplit);
     });
     sums[0] = warp_sum(sums[0]);
     sums[1] = warp_sum(sums[1]);
-    if (lane < 2) {
+    bring_halves<kSplit>(sums, others);
+    if (part == 0 && lane < 2) {
         const float value = before + (lane == 0 ? sums[0] : sums[1]);
-        values[2 * warp + lane] = value;
-        call.x[group * kGroup + 2 * warp + lane] = value;
+        values[2 * pair + lane] = value;
+        call.x[group * kGroup + 2 * pair + lane] = value;
     }
     __syncthreads();
-    if (warp == kOutputThreads / 32 - 1) {
+    if (warp == kAll / 32 - 1) {
         hand_over({call.ffn, call.squares, call.m.rows}, kFfnCopies, group, values, norm);
     }
     if (!routes) return;
@@ -205,9 +211,9 @@ __global__ void __launch_bounds__(kOutputThreads, 2)
     wait_in_cluster();  // nobody writes into a block that has not begun
     float* own = &logits[cluster.block_rank()][0];
 #pragma unroll
-    for (int i = 0; i < kMostRouterLoads; ++i) {
-        const int e = t / 4 + i * kOutputThreads / 4;
-        if (i * kOutputThreads / 4 >= call.n_experts) break;
+    for (int i = 0; i < kLoads; ++i) {
+        const int e = t / 4 + i * kAll / 4;
+        if (i * kAll / 4 >= call.n_experts) break;
         float sum = 0;
         if (e < call.n_experts) {
             sum = router[i].x * normed.x + router[i].y * normed.y + router[i].z * normed.z +
@@ -222,12 +228,12 @@ __global__ void __launch_bounds__(kOutputThreads, 2)
     cluster.sync();
     // Each block sums all, and makes its share of the copies.
     const int parts = static_cast<int>(gridDim.x) / size;
-    const int part = static_cast<int>(blockIdx.x) / size;
-    for (int e = t; e < call.n_experts; e += kOutputThreads) {
+    const int own_part = static_cast<int>(blockIdx.x) / size;
+    for (int e = t; e < call.n_experts; e += kAll) {
         float sum = 0;
         for (int b = 0; b < size; ++b) sum += logits[b][e];
         for (int copy = static_cast<int>(cluster.block_rank()); copy < kFfnCopies; copy += size) {
-            call.logits[(copy * parts + part) * call.n_experts + e] = sum;
+            call.logits[(copy * parts + own_part) * call.n_experts + e] = sum;
         }
     }
 #endif
@@ -267,6 +273,28 @@ BlockScratch scratch_of(const BlockDecode::Args& args) {
     return out;
 }
 
+void run_phase(const BlockDecode::Args& args, int phase, const Ways& ways) {
+    const bool deep = args.shape.n_positions > kDeepFrom;
+    const bool tiles = ways.tiles && deep && tiles_fit(args.shape);
+    const bool from_floats = !ways.tiles && deep && deep_fits(args.attention);
+    switch (phase) {
+        case 0:
+            return run_first(args);
+        case 1:
+            if (tiles) return run_tiles(args, ways);
+            if (from_floats) return run_deep(args.attention, kAttentionTeam);
+            return run_attention(args, ways);
+        case 2:
+            return run_output(args, from_floats, ways);
+        case 3:
+            return;  // the router came with the output product
+        case 4:
+            return run_hidden(args);
+        default:
+            return run_outputs(args, ways);
+    }
+}
+
 void run_first(const BlockDecode::Args& args) {
     const BlockScratch scratch = scratch_of(args);
     FirstCall call = {};
@@ -299,7 +327,7 @@ void run_first(const BlockDecode::Args& args) {
     }
 }
 
-void run_output(const BlockDecode::Args& args, bool from_floats) {
+void run_output(const BlockDecode::Args& args, bool from_floats, const Ways& ways) {
     const BlockScratch scratch = scratch_of(args);
     OutputCall call = {};
     call.m = device_matrix(args.output.m[0], false);
@@ -320,9 +348,14 @@ void run_output(const BlockDecode::Args& args, bool from_floats) {
     size.shared_bytes =
         handed_bytes(call.n) + 2 * static_cast<std::size_t>(chunk_bytes(call.m.form, call.n));
     if (call.m.form == Form::q4_0) {
-        launch(output_kernel<only(Form::q4_0)>, size, call);
+        if (ways.split) {
+            size.threads *= 2;
+            launch(output_kernel<only(Form::q4_0), 2>, size, call);
+        } else {
+            launch(output_kernel<only(Form::q4_0), 1>, size, call);
+        }
     } else {
-        launch(output_kernel<kAnyForm>, size, call);
+        launch(output_kernel<kAnyForm, 1>, size, call);
     }
 }
 

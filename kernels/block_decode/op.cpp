@@ -42,7 +42,12 @@ std::vector<BlockDecode::Shape> BlockDecode::odd_shapes(Random& random) {
          Type::q4_0, 768, Type::q6_k},
         {128, 4, 32, 32, 2, 24, 64, 9, Type::f32, Type::q4_0, 4, 1, 96, Type::f32, 32, Type::q4_0},
         {256, 2, 256, 128, 32, 128, 256, 33, Type::f32, Type::q4_0, 40, 3, 256, Type::q6_k, 512,
-         Type::q8_0}};
+         Type::q8_0},
+        // Deep in a text: fewer positions than blocks share, and more than they take at once.
+        {256, 3, 64, 64, 64, 128, 512, random.integer(513, 600), Type::f16, Type::q8_0, 0, 0, 0,
+         Type::q4_0, 64, Type::q8_0},
+        {256, 2, 0, 32, 64, 128, 512, random.integer(8193, 8400), Type::bf16, Type::q4_0, 0, 0, 0,
+         Type::q4_0, 64, Type::q4_0}};
 }
 
 void BlockDecode::set_weight(Args& args, std::size_t index, const std::byte* w) {
@@ -191,7 +196,7 @@ void run_phases(const BlockDecode::Args& args, int first, int last) {
 }
 
 // Logits well apart: each row of the router is its share of the normed vector that it meets.
-void fill_router(const MoeDecode::Args& e, Random& random) {
+void fill_block_router(const MoeDecode::Args& e, Random& random) {
     const MoeDecodeShape& s = e.shape;
     const auto v = plain_normed(e.x, e.norm, e.eps, s.cols);
     double squares = 0;
@@ -246,7 +251,7 @@ Case<BlockDecode> BlockDecode::make_case(const Shape& shape, Random& random, Inp
     std::byte* own_row = args.attention.cache + (shape.n_positions - 1) * stride;
     const std::vector<float> before(x, x + shape.cols);
     run_phases(args, 0, 2);
-    if (!shape.dense()) fill_router(args.experts, random);
+    if (!shape.dense()) fill_block_router(args.experts, random);
     run_phases(args, 3, 5);
     double largest = 0, level = 0;
     for (std::size_t c = 0; c < before.size(); ++c) {
@@ -268,6 +273,6 @@ double BlockDecode::worst_error(const Case<BlockDecode>& test_case) {
     return worst_ratio(test_case.args.experts.x, test_case.expected, test_case.bound);
 }
 
-static const RegisteredOp<BlockDecode> op;
+static const RegisteredOp<BlockDecode> block_decode_op;
 
 }  // namespace steady

@@ -36,6 +36,6 @@ double DequantizeRow::worst_error(const Case<DequantizeRow>& test_case) {
     return worst_ratio(test_case.args.y, test_case.expected, test_case.bound);
 }
 
-static const RegisteredOp<DequantizeRow> op;
+static const RegisteredOp<DequantizeRow> dequantize_row_op;
 
 }  // namespace steady

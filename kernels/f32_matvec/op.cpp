@@ -12,6 +12,6 @@ std::vector<MatvecShape> F32Matvec::model_shapes() {
     };
 }
 
-static const RegisteredOp<F32Matvec> op;
+static const RegisteredOp<F32Matvec> f32_matvec_op;
 
 }  // namespace steady

@@ -22,6 +22,6 @@ void mla_cache::store(Type type, const float* values, std::int64_t n, std::byte*
     }
 }
 
-static const RegisteredOp<MlaAttention> op;
+static const RegisteredOp<MlaAttention> mla_attention_op;
 
 }  // namespace steady

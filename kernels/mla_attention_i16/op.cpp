@@ -5,6 +5,6 @@
 
 namespace steady {
 
-static const RegisteredOp<MlaAttentionI16> op;
+static const RegisteredOp<MlaAttentionI16> mla_attention_i16_op;
 
 }  // namespace steady

@@ -5,6 +5,6 @@
 
 namespace steady {
 
-static const RegisteredOp<MlaAttentionI8x2> op;
+static const RegisteredOp<MlaAttentionI8x2> mla_attention_i8x2_op;
 
 }  // namespace steady

@@ -5,6 +5,6 @@
 
 namespace steady {
 
-static const RegisteredOp<MlaAttentionQ8> op;
+static const RegisteredOp<MlaAttentionQ8> mla_attention_q8_op;
 
 }  // namespace steady

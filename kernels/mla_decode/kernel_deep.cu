@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "kernels/mla_decode/head.h"
+#include "kernels/mla_decode/tiles.h"
 
 namespace steady::cuda {
 namespace {
@@ -79,42 +80,6 @@ __global__ void __launch_bounds__(kThreads, 2)
     });
 }
 
-__device__ unsigned shared_address(const void* p) {
-    return static_cast<unsigned>(__cvta_generic_to_shared(p));
-}
-
-__device__ void copy_ahead(void* to, const void* from) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from));
-}
-
-__device__ void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
-
-__device__ void load_a(unsigned (&a)[4], const __half* at) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
-                 : "r"(shared_address(at)));
-}
-
-__device__ void load_b(unsigned (&b)[2], const __half* at) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0,%1}, [%2];"
-                 : "=r"(b[0]), "=r"(b[1])
-                 : "r"(shared_address(at)));
-}
-
-__device__ void load_b_turned(unsigned (&b)[2], const __half* at) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0,%1}, [%2];"
-                 : "=r"(b[0]), "=r"(b[1])
-                 : "r"(shared_address(at)));
-}
-
-__device__ void multiply(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-        "{%0,%1,%2,%3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
 // What a block of tiles keeps.
 struct TileMemory {
     __half query[kRows][kStride];
@@ -147,7 +112,7 @@ __device__ void score_tile(TileMemory& m, int first, int position, float scale) 
         unsigned a[4], b[2];
         load_a(a, &m.query[row + lane % 16][k + lane / 16 * 8]);
         load_b(b, &m.rows[col + lane % 8][k + lane / 8 % 2 * 8]);
-        multiply(c, a, b);
+        multiply<__half>(c, a, b);
     }
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -238,8 +203,8 @@ __global__ void __launch_bounds__(kTileThreads, 1)
             for (int n = 0; n < 8; ++n) {
                 unsigned b[2];
                 load_b_turned(b, &m.rows[k + lane % 16][64 * warp + 8 * n]);
-                multiply(sums[0][n], a[0], b);
-                multiply(sums[1][n], a[1], b);
+                multiply<__half>(sums[0][n], a[0], b);
+                multiply<__half>(sums[1][n], a[1], b);
             }
         }
         if (first + parts * kTile > position) break;

@@ -214,6 +214,6 @@ double MlaDecode::worst_error(const Case<MlaDecode>& test_case) {
     return worst_ratio(all.data(), test_case.expected, test_case.bound);
 }
 
-static const RegisteredOp<MlaDecode> op;
+static const RegisteredOp<MlaDecode> mla_decode_op;
 
 }  // namespace steady

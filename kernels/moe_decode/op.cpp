@@ -185,6 +185,6 @@ double MoeDecode::worst_error(const Case<MoeDecode>& test_case) {
     return worst_ratio(test_case.args.x, test_case.expected, test_case.bound);
 }
 
-static const RegisteredOp<MoeDecode> op;
+static const RegisteredOp<MoeDecode> moe_decode_op;
 
 }  // namespace steady

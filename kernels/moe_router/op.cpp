@@ -125,6 +125,6 @@ double MoeRouter::worst_error(const Case<MoeRouter>& test_case) {
     return worst;
 }
 
-static const RegisteredOp<MoeRouter> op;
+static const RegisteredOp<MoeRouter> moe_router_op;
 
 }  // namespace steady

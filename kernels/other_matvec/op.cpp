@@ -42,6 +42,6 @@ double OtherMatvec::worst_error(const Case<OtherMatvec>& test_case) {
     return worst_ratio(test_case.args.y, test_case.expected, test_case.bound);
 }
 
-static const RegisteredOp<OtherMatvec> op;
+static const RegisteredOp<OtherMatvec> other_matvec_op;
 
 }  // namespace steady

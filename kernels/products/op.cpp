@@ -150,6 +150,6 @@ double plain_dot(Type type, const std::byte* row, const double* v, std::int64_t 
     return sum;
 }
 
-static const RegisteredOp<Products> op;
+static const RegisteredOp<Products> products_op;
 
 }  // namespace steady

@@ -174,6 +174,6 @@ double Q4_0Experts::worst_error(const Case<Q4_0Experts>& test_case) {
     return hidden <= 1 ? std::max(hidden, worst_down(test_case)) : hidden;
 }
 
-static const RegisteredOp<Q4_0Experts> op;
+static const RegisteredOp<Q4_0Experts> q4_0_experts_op;
 
 }  // namespace steady

@@ -5,6 +5,6 @@
 
 namespace steady {
 
-static const RegisteredOp<Q4_0Matmul> op;
+static const RegisteredOp<Q4_0Matmul> q4_0_matmul_op;
 
 }  // namespace steady

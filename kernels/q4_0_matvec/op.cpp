@@ -30,6 +30,6 @@ std::vector<MatvecShape> Q4_0Matvec::model_shapes() {
         {1, 2048, 6144}};
 }
 
-static const RegisteredOp<Q4_0Matvec> op;
+static const RegisteredOp<Q4_0Matvec> q4_0_matvec_op;
 
 }  // namespace steady

@@ -5,6 +5,6 @@
 
 namespace steady {
 
-static const RegisteredOp<Q5_KMatmul> op;
+static const RegisteredOp<Q5_KMatmul> q5_k_matmul_op;
 
 }  // namespace steady

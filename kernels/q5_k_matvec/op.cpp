@@ -12,6 +12,6 @@ std::vector<MatvecShape> Q5_KMatvec::model_shapes() {
     };
 }
 
-static const RegisteredOp<Q5_KMatvec> op;
+static const RegisteredOp<Q5_KMatvec> q5_k_matvec_op;
 
 }  // namespace steady

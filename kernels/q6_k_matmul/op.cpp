@@ -5,6 +5,6 @@
 
 namespace steady {
 
-static const RegisteredOp<Q6_KMatmul> op;
+static const RegisteredOp<Q6_KMatmul> q6_k_matmul_op;
 
 }  // namespace steady

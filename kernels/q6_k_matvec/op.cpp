@@ -15,6 +15,6 @@ std::vector<MatvecShape> Q6_KMatvec::model_shapes() {
     };
 }
 
-static const RegisteredOp<Q6_KMatvec> op;
+static const RegisteredOp<Q6_KMatvec> q6_k_matvec_op;
 
 }  // namespace steady

@@ -5,6 +5,6 @@
 
 namespace steady {
 
-static const RegisteredOp<Q8_0Matmul> op;
+static const RegisteredOp<Q8_0Matmul> q8_0_matmul_op;
 
 }  // namespace steady

@@ -11,6 +11,6 @@ std::vector<MatvecShape> Q8_0Matvec::model_shapes() {
             {1, 2048, 5120}};
 }
 
-static const RegisteredOp<Q8_0Matvec> op;
+static const RegisteredOp<Q8_0Matvec> q8_0_matvec_op;
 
 }  // namespace steady

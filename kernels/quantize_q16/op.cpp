@@ -5,6 +5,6 @@
 
 namespace steady {
 
-static const RegisteredOp<QuantizeQ16> op;
+static const RegisteredOp<QuantizeQ16> quantize_q16_op;
 
 }  // namespace steady

@@ -5,6 +5,6 @@
 
 namespace steady {
 
-static const RegisteredOp<QuantizeQ8> op;
+static const RegisteredOp<QuantizeQ8> quantize_q8_op;
 
 }  // namespace steady

@@ -43,6 +43,6 @@ double RmsNorm::worst_error(const Case<RmsNorm>& test_case) {
     return worst_ratio(test_case.args.y, test_case.expected, test_case.bound);
 }
 
-static const RegisteredOp<RmsNorm> op;
+static const RegisteredOp<RmsNorm> rms_norm_op;
 
 }  // namespace steady

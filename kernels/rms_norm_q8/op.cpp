@@ -39,6 +39,6 @@ double RmsNormQ8::worst_error(const Case<RmsNormQ8>& test_case) {
                     worst_quantize_error(a.y, a.q8, nullptr, a.scale, a.sum, a.shape.n));
 }
 
-static const RegisteredOp<RmsNormQ8> op;
+static const RegisteredOp<RmsNormQ8> rms_norm_q8_op;
 
 }  // namespace steady

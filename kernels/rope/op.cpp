@@ -50,6 +50,6 @@ double Rope::worst_error(const Case<Rope>& test_case) {
     return worst_ratio(test_case.args.x, test_case.expected, test_case.bound);
 }
 
-static const RegisteredOp<Rope> op;
+static const RegisteredOp<Rope> rope_op;
 
 }  // namespace steady

@@ -42,6 +42,6 @@ double Swiglu::worst_error(const Case<Swiglu>& test_case) {
     return worst_ratio(test_case.args.h, test_case.expected, test_case.bound);
 }
 
-static const RegisteredOp<Swiglu> op;
+static const RegisteredOp<Swiglu> swiglu_op;
 
 }  // namespace steady

@@ -45,6 +45,6 @@ double TokenRow::worst_error(const Case<TokenRow>& test_case) {
     return worst_ratio(test_case.args.y, test_case.expected, test_case.bound);
 }
 
-static const RegisteredOp<TokenRow> op;
+static const RegisteredOp<TokenRow> token_row_op;
 
 }  // namespace steady

@@ -33,7 +33,7 @@ std::string identity_problem(const Record& record) {
                            name);
     }
     // With revisions, the question names commits, which the file does not.
-    if (spec.subject.repo.empty() && record.question_sha != question_sha(spec)) {
+    if (spec.subject.repo.empty() && !asks(spec, record.question_sha)) {
         return fmt::format("identity: {} stands at question {}, its specification asks {}",
                            record.id, record.question_sha.substr(0, 12),
                            question_sha(spec).substr(0, 12));

@@ -11,6 +11,7 @@
 #include "runner/platform/gpu_facts.h"
 #include "runner/platform/host_checks.h"
 #include "runner/platform/settings.h"
+#include "runner/programs/confine/confine.h"
 #include "runner/storage/private_cluster.h"
 #include "runner/storage/service.h"
 #include "runner/storage/store.h"
@@ -92,6 +93,17 @@ void add_database_findings(const Arguments& arguments, std::vector<Finding>& all
     }
 }
 
+// No source of noise: what a worker can promise about programs of others.
+void add_confinement_findings(std::vector<Finding>& all) {
+    const std::string trouble = confinement_trouble();
+    all.push_back({trouble.empty()
+                       ? "programs of others run confined; limits: " + describe(tree_means())
+                       : "programs of others do not run here: " + trouble,
+                   {},
+                   {},
+                   false});
+}
+
 Finding room(const std::string& folder) {
     const DiskSpace space = disk_space(folder);
     const std::string trouble = space_trouble(space, folder);
@@ -113,6 +125,7 @@ std::vector<Finding> findings(const Arguments& arguments) {
     all.push_back(room(folder));
     add_database_findings(arguments, all);
     add_gpu_findings(all);
+    add_confinement_findings(all);
     return all;
 }
 

@@ -159,6 +159,8 @@ int verb_program_check(const Arguments& arguments) {
     std::string text = fmt::format("{} at {} ({}): built in {:.1f} s{}, log {}\n", program.name,
                                    escape_line(revision.asked), revision.commit.substr(0, 12),
                                    build.seconds, build.from_cache ? " earlier" : "", build.log);
+    const std::string limits = describe(tree_means());
+    text += fmt::format("· limits: {}\n", limits);
     for (const auto& command : example_commands(program)) {
         const Trial trial = try_command(program, site.directory(), command);
         works = works && trial.trouble.empty();
@@ -173,6 +175,7 @@ int verb_program_check(const Arguments& arguments) {
            {"commit", revision.commit},
            {"works", works},
            {"log", build.log},
+           {"limits", limits},
            {"commands", trials}},
           text);
     return works ? kExitOk : kExitInternal;

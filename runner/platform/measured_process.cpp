@@ -21,6 +21,7 @@
 #include "runner/base/text.h"
 #include "runner/launch/report.h"
 #include "runner/platform/installation.h"
+#include "runner/platform/process_tree.h"
 
 namespace steady {
 namespace {
@@ -185,6 +186,7 @@ pid_t start(const MeasuredCommand& command, Watch& watch) {
     plan.directory = command.directory;
     plan.limits = command.limits;
     plan.run_as = command.run_as;
+    if (command.tree) plan.join = command.tree->join();
     plan.stdin_fd = input.get();
     plan.stdout_fd = out.write.get();
     plan.stderr_fd = err.write.get();

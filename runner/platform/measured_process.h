@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,7 @@ struct MeasuredCommand {
     std::vector<int> keep_fds{};  // stay open in the command
     // Stands before the launcher: a confinement. It hands its own environment through, not `env`.
     std::vector<std::string> prefix{};
+    std::shared_ptr<const ProcessTree> tree{};  // it lives in; see process_tree.h
 };
 
 struct Usage {

@@ -26,6 +26,7 @@
 
 #include "kernels/base/error.h"
 #include "runner/base/text.h"
+#include "runner/platform/process_tree.h"
 
 namespace steady {
 namespace {
@@ -143,6 +144,7 @@ Child::Child(ChildOptions options) : options_(std::move(options)), nonce_(random
     plan.directory = options_.directory;
     plan.run_as = options_.run_as;
     plan.limits = options_.limits;
+    if (options_.tree) plan.join = options_.tree->join();
     plan.keep_fds = {options_.host_lock_fd, options_.weights_fd};
 
     auto in = make_stdin();

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,8 @@
 #include "runner/platform/spawn.h"
 
 namespace steady {
+
+class ProcessTree;
 
 // Asks a running job to stop, from any thread: every poll of a child wakes up.
 class StopSignal {
@@ -49,6 +52,7 @@ struct ChildOptions {
     std::size_t stderr_keep = std::size_t{32} << 10U;  // first and last so many bytes
     bool one_stream = false;  // stdout joins stderr: one log in order, without a cap
     double term_grace_s = 2;
+    std::shared_ptr<const ProcessTree> tree{};  // it lives in; see process_tree.h
 };
 
 enum class Ending { exited, signalled, timeout, output_cap, oom, protocol, cancelled };

@@ -37,6 +37,7 @@ struct Prepared {
     std::vector<char*> argv, envp;
     std::vector<std::string> env_text;
     std::vector<gid_t> groups;
+    std::vector<Fd> join;
     int null_fd = -1, report_fd = -1;
     pid_t parent = 0;
 };
@@ -106,6 +107,9 @@ void reset_signals() {
         ::setsid();
     } else {
         ::setpgid(0, 0);
+    }
+    for (const Fd& group : ready.join) {
+        if (::write(group.get(), "0", 1) != 1) give_up(ready.report_fd, "enter the control group");
     }
     arrange_descriptors(plan, ready);
     reset_signals();
@@ -190,6 +194,13 @@ Prepared prepare(const SpawnPlan& plan) {
         ready.groups.resize(static_cast<std::size_t>(n));
         ::getgrouplist(plan.run_as->name.c_str(), plan.run_as->gid, ready.groups.data(), &n);
         ready.groups.resize(static_cast<std::size_t>(std::max(n, 1)));
+    }
+    for (const auto& group : plan.join) {
+        ready.join.emplace_back(::open(group.c_str(), O_WRONLY | O_CLOEXEC));
+        if (!ready.join.back()) {
+            throw Error{fmt::format("cannot open {}: {}", group, std::strerror(errno)),
+                        kExitInternal};
+        }
     }
     ready.parent = ::getpid();
     return ready;

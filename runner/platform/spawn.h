@@ -33,8 +33,9 @@ struct SpawnPlan {
     int stdin_fd = -1, stdout_fd = -1, stderr_fd = -1;  // -1: /dev/null
     // Stay open in the child: the host lock, the weights' memory.
     std::vector<int> keep_fds;
-    bool new_session = false;     // setsid: outlives us. Otherwise its own group
-    bool die_with_parent = true;  // SIGKILL when the spawning *thread* ends
+    std::vector<std::string> join;  // control groups that it enters first: their cgroup.procs
+    bool new_session = false;       // setsid: outlives us. Otherwise its own group
+    bool die_with_parent = true;    // SIGKILL when the spawning *thread* ends
     bool no_new_privileges = true;
 };
 

@@ -65,6 +65,31 @@ std::string verdicts_of(const std::string& where, const Answers& answers) {
     return fmt::format("{} on {}", fmt::join(parts, " and "), where);
 }
 
+// The two runs of one class whose intervals lie furthest apart, or nothing where all overlap: the
+// verdict may repeat while the size of the effect does not.
+std::string sizes_apart(const std::vector<Run>& runs) {
+    const Run *lowest = nullptr, *highest = nullptr;
+    double gap = 0;
+    for (const Run& a : runs) {
+        for (const Run& b : runs) {
+            if (!is_answer(a) || !is_answer(b) || !a.interval.high || !b.interval.low ||
+                machine_class(a) != machine_class(b) || a.metric != b.metric ||
+                *b.interval.low - *a.interval.high <= gap) {
+                continue;
+            }
+            gap = *b.interval.low - *a.interval.high;
+            lowest = &a;
+            highest = &b;
+        }
+    }
+    if (lowest == nullptr || !lowest->interval.low || !highest->interval.high) return "";
+    const auto range = [](const Interval& one) {
+        return fmt::format("{:+.1f} to {:+.1f} %", 100 * *one.low, 100 * *one.high);
+    };
+    return fmt::format("; the sizes differ: {} and {} do not overlap", range(lowest->interval),
+                       range(highest->interval));
+}
+
 std::string sentence(const RunsSummary& summary, const std::map<std::string, Answers>& classes) {
     std::vector<std::string> parts;
     for (const auto& [where, answers] : classes) {
@@ -141,6 +166,7 @@ RunsSummary summary_of(const std::vector<Run>& runs) {
                     : mixed         ? Agreement::differs_by_class
                                     : Agreement::agrees;
     out.text = sentence(out, classes);
+    if (out.agreement == Agreement::agrees) out.text += sizes_apart(runs);
     if (out.silent > 0 && out.runs > 0) {
         out.text += fmt::format("; {} without an answer", counted(out.silent, "run", "runs"));
     }

@@ -205,6 +205,49 @@ void check_applied(JointCheck& check) {
     }
 }
 
+using Cell = std::map<std::string, std::string>;
+
+std::vector<Cell> cells_of(const Spec& spec) {
+    std::vector<Cell> cells = {{}};
+    for (const auto& [axis, values] : spec.matrix) {
+        std::vector<Cell> wider;
+        for (const Cell& cell : cells) {
+            for (const std::string& value : values) {
+                wider.push_back(cell);
+                wider.back()[axis] = value;
+            }
+        }
+        cells = std::move(wider);
+    }
+    return cells;
+}
+
+// A cell without a gate of its own would be left out without a word.
+void check_cells_measured(JointCheck& check) {
+    const Spec& spec = check.spec;
+    const auto measures = [&](const Gate& gate, const Cell& cell) {
+        return gate.level != Level::correctness &&
+               std::all_of(gate.at.begin(), gate.at.end(), [&](const auto& one) {
+                   const auto found = cell.find(one.first);
+                   return found != cell.end() && found->second == one.second;
+               });
+    };
+    for (const Cell& cell : cells_of(spec)) {
+        const bool any = std::any_of(spec.gates.begin(), spec.gates.end(),
+                                     [&](const Gate& gate) { return measures(gate, cell); });
+        if (any) continue;
+        Words named;
+        for (const auto& [axis, value] : cell) {
+            named.push_back(fmt::format("\"{}\": \"{}\"", escape_line(axis), escape_line(value)));
+        }
+        check.report(
+            "/matrix",
+            fmt::format("the cell {{ {} }}, which no gate measures", fmt::join(named, ", ")),
+            "cells that a gate's \"at\" names",
+            "add a gate at this cell, or take its value out of the matrix");
+    }
+}
+
 void check_matrix(JointCheck& check) {
     if (!check.outside || check.sound("/matrix") == nullptr) {
         return;
@@ -232,6 +275,8 @@ void check_matrix(JointCheck& check) {
     if (cells > 16) {
         check.report("/matrix", fmt::format("{} cells", cells), "at most 16 cells in the product",
                      "split the question");
+    } else if (check.from_people && check.sound("/gates") != nullptr) {
+        check_cells_measured(check);
     }
 }
 

@@ -230,13 +230,18 @@ std::string next_placeholder(std::string_view& text) {
     return {};
 }
 
-void check_placeholders(JointCheck& check, const Words& arguments, const std::string& at,
-                        const Words& more = {}) {
+// What the commands of gates and arms may hold.
+Words run_places(const JointCheck& check, const Words& more = {}) {
     Words names = {"src", "model"};
     names.insert(names.end(), more.begin(), more.end());
     for (const auto& [axis, values] : check.spec.matrix) {
         names.push_back(escape_line(axis));
     }
+    return names;
+}
+
+void check_placeholders(JointCheck& check, const Words& arguments, const std::string& at,
+                        const Words& names) {
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         std::string_view rest = arguments[i];
         for (std::string word = next_placeholder(rest); !word.empty();
@@ -253,14 +258,18 @@ void check_placeholders(JointCheck& check, const Words& arguments, const std::st
 }
 
 void check_commands(JointCheck& check) {
+    // Both arms and all cells share a build. Files that were stored may hold what no build fills
+    // in.
+    const Words built = check.from_people ? Words{"src", "jobs"} : run_places(check, {"jobs"});
     for (std::size_t i = 0; i < check.spec.subject.build.size(); ++i) {
         check_placeholders(check, check.spec.subject.build[i],
-                           "/subject/build/" + std::to_string(i));
+                           "/subject/build/" + std::to_string(i), built);
     }
     for (std::size_t i = 0; i < check.spec.gates.size(); ++i) {
-        check_placeholders(check, check.spec.gates[i].run, fmt::format("/gates/{}/run", i));
+        check_placeholders(check, check.spec.gates[i].run, fmt::format("/gates/{}/run", i),
+                           run_places(check));
         check_placeholders(check, check.spec.gates[i].check, fmt::format("/gates/{}/need/check", i),
-                           {"out_a", "out_b"});
+                           run_places(check, {"out_a", "out_b"}));
     }
     Words swept;  // args.<name> of a sweep fills {name} in arm B
     if (check.spec.sweep) {
@@ -269,9 +278,9 @@ void check_commands(JointCheck& check) {
         }
     }
     for (const auto& [arm, spec] : check.spec.arms) {
-        const Words more = arm == "B" ? swept : Words{};
-        check_placeholders(check, spec.run, "/arms/" + arm + "/run", more);
-        check_placeholders(check, spec.args, "/arms/" + arm + "/args", more);
+        const Words names = run_places(check, arm == "B" ? swept : Words{});
+        check_placeholders(check, spec.run, "/arms/" + arm + "/run", names);
+        check_placeholders(check, spec.args, "/arms/" + arm + "/args", names);
     }
 }
 

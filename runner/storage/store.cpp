@@ -56,7 +56,7 @@ namespace {
 
 // Everything that decides what a command is and what is read of it.
 void add_command(nlohmann::json& asked, const Spec& spec,
-                 const std::map<std::string, std::string>& commits) {
+                 const std::map<std::string, std::string>& commits, bool direction) {
     asked["name"] = spec.subject.name;
     asked["build"] = spec.subject.build;
     asked["matrix"] = spec.matrix;
@@ -72,14 +72,14 @@ void add_command(nlohmann::json& asked, const Spec& spec,
                            {"stat", gate.stat},
                            {"at", gate.at}};
         // The other direction turns every value's sign: evidence for one is none for the other.
-        if (gate.direction) one["higher"] = *gate.direction == Direction::higher_is_better;
+        if (direction && gate.direction)
+            one["higher"] = *gate.direction == Direction::higher_is_better;
         asked["gates"].push_back(std::move(one));
     }
 }
 
-}  // namespace
-
-std::string question_sha(const Spec& spec, const std::map<std::string, std::string>& commits) {
+std::string question_hash(const Spec& spec, const std::map<std::string, std::string>& commits,
+                          bool direction) {
     nlohmann::json asked{{"program", spec.subject.program},
                          {"repo", spec.subject.repo},
                          {"model", spec.subject.model},
@@ -89,8 +89,19 @@ std::string question_sha(const Spec& spec, const std::map<std::string, std::stri
     for (const auto& gate : spec.gates) {
         if (gate.role == Role::decides) asked["metric"] = gate.metric;
     }
-    if (is_outside(spec)) add_command(asked, spec, commits);
+    if (is_outside(spec)) add_command(asked, spec, commits, direction);
     return sha256_hex(asked.dump());
+}
+
+}  // namespace
+
+std::string question_sha(const Spec& spec, const std::map<std::string, std::string>& commits) {
+    return question_hash(spec, commits, true);
+}
+
+bool asks(const Spec& spec, const std::string& sha) {
+    // Before 25 November 2026 the direction was no part of a question.
+    return sha == question_hash(spec, {}, true) || sha == question_hash(spec, {}, false);
 }
 
 Submitted Store::submit(const Submission& submission) {

@@ -159,4 +159,8 @@ private:
 // question find each other by it. commits: see Submission.
 std::string question_sha(const Spec& spec, const std::map<std::string, std::string>& commits = {});
 
+// Whether a record of this spec, which names no revisions, may stand at that question: today's
+// hash, or the one that an earlier version of this program gave it.
+bool asks(const Spec& spec, const std::string& sha);
+
 }  // namespace steady

@@ -110,7 +110,7 @@ TEST_F(EndToEnd, ASweepConfirmsItsBestOnNewPairs) {
 
 TEST_F(EndToEnd, ABlindAuditPublishesItsBound) {
     std::filesystem::create_directories(cli.root() / "experiments" / "selftest");
-    nlohmann::json spec = small_experiment();
+    nlohmann::json spec = quick_experiment();
     spec["arms"]["B"] = spec["arms"]["A"];
     spec["expect_diff"] = nlohmann::json::array();
     spec["id"] = "a-against-a";
@@ -137,11 +137,11 @@ TEST_F(EndToEnd, AFlagWithoutEffectIsInvalid) {
 }
 
 TEST_F(EndToEnd, ARunnerKilledInTheMiddleLosesNothing) {
-    nlohmann::json spec = small_experiment();
+    nlohmann::json spec = quick_experiment();
     spec["arms"] = {{"A", nlohmann::json::object()}, {"B", nlohmann::json::object()}};
     spec["expect_diff"] = nlohmann::json::array();
     spec["schedule"]["tokens"] = 256;
-    spec["schedule"]["pairs"]["max"] = 200;
+    spec["schedule"]["pairs"]["max"] = 30;
     const std::string file = cli.experiment("killed", spec);
     cli.run({"db", "start"});
     const pid_t runner = cli.start({"run", file});

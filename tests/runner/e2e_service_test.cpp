@@ -38,7 +38,7 @@ protected:
 // A file where the folder should be: even root cannot write there.
 TEST_F(Service, AnUnwritableJournalCostsNoVerdictAndNoWorker) {
     for (const char* id : {"first", "second"}) {
-        run({"submit", cli.experiment(id, small_experiment())});
+        run({"submit", cli.experiment(id, quick_experiment())});
     }
     fs::remove_all(cli.root() / "journal");
     std::ofstream(cli.root() / "journal") << "in the way";
@@ -72,7 +72,9 @@ TEST_F(Service, AnUnwritableJournalCostsNoVerdictAndNoWorker) {
 }
 
 TEST_F(Service, AForgedVerdictIsRefuted) {
-    const std::string id = run({"run", cli.experiment("honest", small_experiment())}).at("id");
+    const CliResult ran = cli.run({"run", cli.experiment("honest", quick_experiment()), "--json"});
+    ASSERT_NE(ran.code, 1) << ran.err;
+    const std::string id = ran.json().at("id");
     sql("delete from steady.verdict_check");
     EXPECT_THAT(cli.run({"show", id}).out, HasSubstr("unchecked"));
     EXPECT_EQ(run({"decide", "--unchecked"}).at("refuted").size(), 0U);

@@ -124,6 +124,24 @@ TEST(Runs, AnEntryListsThemOnlyWhenThereAreSeveral) {
     EXPECT_THAT(render(record), Not(HasSubstr("(2026-11-21-q-12345678")));
 }
 
+// The same verdict twice is no agreement about how much.
+TEST(Runs, IntervalsThatDoNotOverlapAreTold) {
+    steady::Run one;
+    one.verdict = "accept";
+    one.metric = "wall_seconds";
+    one.cpu_class = "intel-6-amx";
+    one.interval = {0.59, 0.73};
+    steady::Run other = one;
+    other.interval = {0.70, 2.0};
+    EXPECT_EQ(summary_of({one, other}).text, "agrees (2 runs, 1 class)");
+    other.interval = {1.55, 2.0};
+    EXPECT_EQ(summary_of({other, one}).text,
+              "agrees (2 runs, 1 class); the sizes differ: +59.0 to +73.0 % and +155.0 to +200.0 % "
+              "do not overlap");
+    other.cpu_class = "amd-26-avx512_vnni";
+    EXPECT_EQ(summary_of({one, other}).text, "agrees (2 runs, 2 classes)");
+}
+
 TEST(Runs, AnEntryOfAnotherRunIsToldFromItsOwn) {
     Record record = accepted_record();
     const std::string text = render(record);

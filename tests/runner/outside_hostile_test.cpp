@@ -133,9 +133,11 @@ protected:
             {"repository", repository.path()},
             {"refs", {"main"}},
             {"run", Json::array({Words{"/bin/sh", "all-stop.sh"}, Words{"/bin/sh", "attempts.sh"},
-                                 Words{"./hostile", "bomb"}})},
+                                 Words{"./hostile", "bomb"}, Words{"./hostile", "flood"},
+                                 Words{"./hostile", "hang"},
+                                 Words{"./hostile", "memories", "4", "33554432"}})},
             {"readable", Words{open_folder()}},
-            {"limits", {{"processes", 40}}}};
+            {"limits", {{"processes", 40}, {"memory_mb", 96}}}};
         std::ofstream(repository.beside("hostile.json")) << file.dump();
         const CliResult added = cli.run({"program", "add", repository.beside("hostile.json")});
         ASSERT_EQ(added.code, 0) << added.err;
@@ -176,16 +178,32 @@ TEST_F(OutsideHostile, ByAWorkerNoneDoes) {
     EXPECT_EQ(running_with(beat_file), 0) << "it outlives its job";
 }
 
-TEST_F(OutsideHostile, AForkBombInAJobEnds) {
+// One run of B that does not end by itself, or ends badly, in a job of a worker.
+TEST_F(OutsideHostile, EachWayOfNotEndingIsAVerdictAndLeavesNothing) {
     register_program();
-    Json spec = question({"/bin/sh", "all-stop.sh"}, {"./hostile", "bomb"});
-    spec["schedule"]["timeout_s"] = 2;
-    const Json shown = through_worker("bomb", spec);
-    EXPECT_EQ(shown.at("reason"), "wrong_output") << shown;
-    EXPECT_THAT(shown.at("sentence"), HasSubstr("timeout"));
-    for (int i = 0; i < 300 && running_below(cli.state()) > 0; ++i)  // the kernel buries them
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    EXPECT_EQ(running_below(cli.state()), 0);
+    struct Case {
+        const char* id;
+        Words run;
+        const char* says;
+    };
+    std::vector<Case> cases = {{"bomb", {"./hostile", "bomb"}, "timeout"},
+                               {"flood", {"./hostile", "flood"}, "output_cap"},
+                               {"hang", {"./hostile", "hang"}, "timeout"}};
+    if (tree_means().memory) {  // each of its processes stays below the limit
+        cases.push_back({"memory", {"./hostile", "memories", "4", "33554432"}, "exit code 1"});
+    }
+    for (const Case& one : cases) {
+        Json spec = question({"/bin/sh", "all-stop.sh"}, one.run);
+        spec["gates"][0]["need"] = {{"exit", 0}};
+        spec["schedule"]["timeout_s"] = 2;
+        const Json shown = through_worker(one.id, spec);
+        EXPECT_EQ(shown.at("reason"), "wrong_output") << one.id << shown;
+        EXPECT_THAT(shown.at("sentence"), HasSubstr(one.says)) << one.id;
+        for (int i = 0; i < 300 && running_below(cli.state()) > 0; ++i)  // the kernel buries them
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        EXPECT_EQ(running_below(cli.state()), 0) << one.id;
+        EXPECT_EQ(running_with("./hostile"), 0) << one.id;
+    }
 }
 
 }  // namespace

@@ -92,6 +92,7 @@ TEST_F(OutsideWorker, RunsWhatIsRegisteredConfined) {
     const std::string entry =
         read_file((cli.root() / shown.json().at("journal").get<std::string>()).string());
     EXPECT_THAT(entry, HasSubstr("yes, without a network"));
+    EXPECT_THAT(entry, HasSubstr("| A: limits | "));
 }
 
 TEST_F(OutsideWorker, LeavesUnregisteredProgramsAlone) {

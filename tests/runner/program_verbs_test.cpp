@@ -97,6 +97,7 @@ TEST_F(ProgramVerbs, CheckBuildsAndRunsConfined) {
     ASSERT_TRUE(report["works"]) << report.dump(1);
     EXPECT_EQ(value_of(report, "work"), 5.0);
     EXPECT_GT(value_of(report, "wall_seconds"), 0.0);
+    EXPECT_EQ(report["limits"], describe(tree_means()));
 }
 
 // The adapter adds an option, and reads what the confined program wrote into the folder it got.

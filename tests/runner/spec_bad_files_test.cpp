@@ -67,7 +67,7 @@ const BadFile kBadFiles[] = {
     {"engine-with-build", "/subject/build", 13, 53, "\"build\"", "this tree's release build", ""},
     {"outside-no-repo", "/subject", 10, 14, "no key \"repo\"", "for an outside program", ""},
     {"build-shell-text", "/subject/build", 12, 14, "\"make -j2\"", "a list of 1 to 20", ""},
-    {"build-placeholder", "/subject/build/0/2", 12, 31, "{scr}", "{src}, {model}, {ctx}", "did you mean {src}?"},
+    {"build-placeholder", "/subject/build/0/2", 12, 31, "{scr}", "{src}, {model}, {jobs}, {ctx}", "did you mean {src}?"},
     {"no-arm-b", "/arms", 15, 11, "no key \"B\"", "\"B\" is required", ""},
     {"arm-c", "/arms/C0", 18, 5, "unknown key \"C0\"", "A, B, B0", "did you mean \"B0\"?"},
     {"kernel-name", "/arms/B/kernels/q4_0_experts", 17, 41, "\"AVX512\"", "lower-case letters", ""},

@@ -95,5 +95,16 @@ TEST(QuestionOfAProgram, IsEverythingThatDecidesWhatRuns) {
     EXPECT_EQ(question_sha(other), asked) << "thresholds are no part of it";
 }
 
+// Records were exported before the direction was part of a question: they are read as they are.
+TEST(QuestionOfAProgram, StandsAtTheHashThatAnEarlierVersionGaveIt) {
+    const std::string before = question_sha(command_spec());
+    Spec spec = command_spec();
+    spec.gates[0].direction = Direction::higher_is_better;
+    EXPECT_TRUE(asks(spec, question_sha(spec)));
+    EXPECT_TRUE(asks(spec, before));
+    spec.arms["B"].args = {"-u"};
+    EXPECT_FALSE(asks(spec, before)) << "another command";
+}
+
 }  // namespace
 }  // namespace steady

@@ -135,7 +135,7 @@ TEST_F(StoreVerbs, AWorkerSaysWhichJobFailedAndWhy) {
 }
 
 TEST_F(StoreVerbs, WatchFollowsAJobToItsVerdict) {
-    run(here, {"submit", here.experiment("followed", small_experiment())});
+    run(here, {"submit", here.experiment("followed", quick_experiment())});
     const pid_t worker = here.start({"worker", "--once"});
     const CliResult watched = here.run({"watch", "followed"});
     EXPECT_THAT(watched.err, ::testing::ContainsRegex("followed-[0-9a-f]+: (queued|running), "));

@@ -122,6 +122,21 @@ int fork_bomb() {
     }
 }
 
+// Writes without an end, on both streams.
+int flood() {
+    const std::string block(65536, 'x');
+    for (;;) {
+        std::fwrite(block.data(), 1, block.size(), stdout);
+        std::fwrite(block.data(), 1, 16, stderr);
+    }
+}
+
+// Does nothing, and takes no hint.
+int hang() {
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) ::signal(signal, SIG_IGN);
+    for (;;) ::pause();
+}
+
 // Stops whoever watches us.
 int freeze_parent() {
     ::kill(::getppid(), SIGSTOP);
@@ -132,6 +147,28 @@ int take_memory(std::size_t bytes) {
     auto* memory = static_cast<volatile char*>(std::malloc(bytes));
     for (std::size_t at = 0; memory != nullptr && at < bytes; at += 4096) memory[at] = 1;
     return worked(memory != nullptr);
+}
+
+// In several processes at once, none of which has much.
+int take_memories(int n, std::size_t bytes) {
+    int told[2], wait[2];
+    if (::pipe(told) != 0 || ::pipe(wait) != 0) return kUsage;
+    for (int i = 0; i < n; ++i) {
+        if (::fork() != 0) continue;
+        ::close(wait[1]);
+        const bool there = take_memory(bytes) == kWorked && ::write(told[1], "x", 1) == 1;
+        ::close(told[1]);
+        char end = 0;
+        [[maybe_unused]] const auto held = ::read(wait[0], &end, 1);  // until all were asked
+        ::_exit(there ? 0 : 1);
+    }
+    ::close(told[1]);
+    int have = 0;
+    for (char byte = 0; ::read(told[0], &byte, 1) == 1;) ++have;
+    ::close(wait[1]);
+    while (::wait(nullptr) > 0) {
+    }
+    return worked(have == n);
 }
 
 int fill(const std::string& path, std::size_t bytes) {
@@ -163,8 +200,11 @@ int attempt(const std::vector<std::string>& words) {
     if (verb == "beat") return beat(what);
     if (verb == "forks") return fork_many(std::stoi(what));
     if (verb == "bomb") return fork_bomb();
+    if (verb == "flood") return flood();
+    if (verb == "hang") return hang();
     if (verb == "freeze") return freeze_parent();
     if (verb == "memory") return take_memory(std::stoull(what));
+    if (verb == "memories") return take_memories(std::stoi(what), std::stoull(words.at(3)));
     if (verb == "fill") return fill(what, std::stoull(words.at(3)));
     return kUsage;
 }

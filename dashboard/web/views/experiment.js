@@ -17,7 +17,7 @@ import {
   table,
 } from '../parts.js';
 import { layoutControl, settingsTried } from './experiment_controls.js';
-import { matrixCells, measured, programs } from './experiment_outside.js';
+import { commands, matrixCells, measured, programs } from './experiment_outside.js';
 import { profileSection } from './experiment_profile.js';
 import { attempts, environment, repeat } from './experiment_record.js';
 import { runsSection } from './experiment_runs.js';
@@ -222,11 +222,14 @@ function hypothesis(data) {
   );
 }
 
-// A commit's first twelve digits name it; all forty push the other arm off the page.
-function setting(value) {
+// A commit's first twelve digits name it; all forty push the other arm off the page. Beside them
+// stands what was asked for: a tag or a branch, which may move.
+function setting(value, asked) {
   const text = value ?? '–';
   const commit = /^[0-9a-f]{40}$/.test(text);
-  return h('code', commit ? { title: text } : null, commit ? text.slice(0, 12) : text);
+  const code = h('code', commit ? { title: text } : null, commit ? text.slice(0, 12) : text);
+  if (!commit || !asked || text.startsWith(asked)) return code;
+  return [h('code', null, asked), ' (', code, ')'];
 }
 
 function change(data) {
@@ -234,14 +237,15 @@ function change(data) {
   const proof = data.change.ran
     ? 'Read back from what really ran in each arm.'
     : 'As requested; the arms have not run yet.';
+  const asked = (arm, row) => (row.path === 'rev' ? data.spec.arms?.[arm]?.rev : null);
   return section(
     'The change',
     rows.length
       ? table(
           [
             { head: 'What', cell: (row) => h('code', null, row.path) },
-            { head: 'A (baseline)', cell: (row) => setting(row.a) },
-            { head: 'B (candidate)', cell: (row) => setting(row.b) },
+            { head: 'A (baseline)', cell: (row) => setting(row.a, asked('A', row)) },
+            { head: 'B (candidate)', cell: (row) => setting(row.b, asked('B', row)) },
           ],
           rows,
           { label: 'Difference of the arms' },
@@ -258,7 +262,14 @@ function change(data) {
   );
 }
 
-function rung(gate, scale) {
+// "margin 10%": what a guard may lose at most, or the gain that is worth having.
+function bound(data, gate) {
+  const asked = data.spec.gates?.find((one) => one.id === gate.id) ?? {};
+  if (asked.margin) return ` margin ${asked.margin}`;
+  return asked.worth ? ` worth ${asked.worth}` : '';
+}
+
+function rung(data, gate, scale) {
   const deciding = gate.role === 'decides';
   return h(
     'li',
@@ -277,6 +288,7 @@ function rung(gate, scale) {
       h('span', { class: `role ${gate.role}` }, gate.role),
       ' ',
       gate.metric ? h('code', null, gate.metric) : null,
+      h('span', { class: 'dim small' }, bound(data, gate)),
       gate.detail ? h('p', { class: 'small' }, gate.detail) : null,
     ),
     gate.effect === null
@@ -312,7 +324,7 @@ function ladder(data) {
           h(
             'ol',
             null,
-            gates.filter((gate) => gate.level === level).map((gate) => rung(gate, scale)),
+            gates.filter((gate) => gate.level === level).map((gate) => rung(data, gate, scale)),
           ),
         ),
       ),
@@ -443,6 +455,7 @@ export default {
       runsSection(data),
       evidence(data),
       ladder(data),
+      commands(data),
       matrixCells(data),
       settingsTried(data),
       layoutControl(data),

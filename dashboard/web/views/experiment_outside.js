@@ -5,6 +5,69 @@ import { words } from '../format.js';
 import { effect, folded, section, table } from '../parts.js';
 import { commonScale, intervalBar } from '../charts/interval_bar.js';
 
+// One line of a command as a shell would need it.
+function shellLine(words_) {
+  return words_
+    .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`))
+    .join(' ');
+}
+
+// What an arm runs for a gate: the gate's own command or the arm's, with the cell filled in.
+function command(spec, name, gate) {
+  const arm = spec.arms?.[name] ?? {};
+  const cell = { ...gate.at };
+  for (const [axis, values] of Object.entries(spec.matrix ?? {}))
+    if (values.length === 1) cell[axis] = values[0];
+  const own = gate.run?.length ? gate.run : (arm.run ?? []);
+  return shellLine(
+    [...own, ...(arm.args ?? [])].map((word) =>
+      Object.entries(cell).reduce(
+        (text, [axis, value]) => text.replaceAll(`{${axis}}`, String(value)),
+        String(word),
+      ),
+    ),
+  );
+}
+
+export function commands(data) {
+  const spec = data.spec;
+  if (spec.subject?.program !== 'outside') return null;
+  const arms = Object.keys(spec.arms ?? {}).sort();
+  const rows = [];
+  for (const gate of spec.gates ?? []) {
+    const lines = arms.map((name) => command(spec, name, gate));
+    const row = [gate.id, ...(new Set(lines).size === 1 ? [lines[0]] : lines)];
+    rows.push(row);
+  }
+  const same = rows.every((row) => row.length === 2);
+  const build = (spec.subject.build ?? []).map(shellLine);
+  return section(
+    'Commands',
+    table(
+      [
+        { head: 'Gate', cell: (row) => row[0] },
+        ...(same ? [`${arms.join(', ')} run`] : arms.map((name) => `${name} runs`)).map(
+          (head, i) => ({
+            head,
+            cell: (row) => h('code', null, row[Math.min(i + 1, row.length - 1)]),
+          }),
+        ),
+      ],
+      rows,
+      { label: 'What each arm runs, gate by gate' },
+    ),
+    build.length
+      ? h(
+          'p',
+          { class: 'small' },
+          'Each revision is built by ',
+          build.map((line, i) => [i ? ', then ' : '', h('code', null, line)]),
+          '.',
+        )
+      : null,
+  );
+}
+
 export function matrixCells(data) {
   const axes = Object.keys(data.spec.matrix ?? {});
   const found = data.analysis?.gates ?? [];

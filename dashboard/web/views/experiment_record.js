@@ -80,7 +80,7 @@ export function attempts(data) {
             ')',
           ]),
         )
-      : h('p', { class: 'dim' }, 'No earlier experiment on this question.'),
+      : h('p', { class: 'dim' }, 'No evidence of an earlier experiment is carried over.'),
     data.spec.retry_if ? h('p', null, 'Worth another try when ', data.spec.retry_if, '.') : null,
     whoDid(data.who_did ?? []),
     compareForm(data),

@@ -1,5 +1,5 @@
 // The loader itself is asked (`ld.so --list`), since only it knows run paths, caches and overrides.
-// The program is not run, but its file is mapped: hence the prefix.
+// The program is not run, but its file is mapped: hence the confinement.
 #include "runner/programs/build/program_facts.h"
 
 #include <elf.h>
@@ -68,10 +68,11 @@ void take_line(const std::string& line, std::map<std::string, std::string>& libr
     if (!path.empty() && path[0] == '/') libraries[path] = hash_of(path);
 }
 
-void list_libraries(ProgramFacts& facts, const std::string& loader,
-                    const std::vector<std::string>& prefix, const std::string& library_path) {
+void list_libraries(ProgramFacts& facts, const std::string& loader, const ConfinedStart& start,
+                    const std::string& library_path) {
     ChildOptions options;
-    options.argv = prefix;
+    options.argv = start.prefix;
+    options.tree = start.tree;
     options.argv.push_back(loader);
     if (!library_path.empty()) {
         options.argv.insert(options.argv.end(), {"--library-path", library_path});
@@ -87,7 +88,7 @@ void list_libraries(ProgramFacts& facts, const std::string& loader,
     for (std::string line; std::getline(lines, line);) take_line(line, facts.libraries);
 }
 
-ProgramFacts facts_of(const std::string& path, const std::vector<std::string>& prefix,
+ProgramFacts facts_of(const std::string& path, const ConfinedStart& start,
                       const std::string& library_path, int scripts_left) {
     ProgramFacts facts;
     facts.path = path;
@@ -105,12 +106,12 @@ ProgramFacts facts_of(const std::string& path, const std::vector<std::string>& p
             }
             if (scripts_left == 0) throw Error(path + ": scripts that interpret scripts");
             const ProgramFacts behind =
-                facts_of(interpreter, prefix, library_path, scripts_left - 1);
+                facts_of(interpreter, start, library_path, scripts_left - 1);
             facts.libraries = behind.libraries;
             facts.libraries[interpreter] = behind.sha256;
             facts.unknown = behind.unknown;
         } else if (const std::string loader = loader_of(path, head); !loader.empty()) {
-            list_libraries(facts, loader, prefix, library_path);
+            list_libraries(facts, loader, start, library_path);
         }
     } catch (const Error& error) {
         facts.unknown = error.what();
@@ -120,9 +121,9 @@ ProgramFacts facts_of(const std::string& path, const std::vector<std::string>& p
 
 }  // namespace
 
-ProgramFacts program_facts(const std::string& path, const std::vector<std::string>& prefix,
+ProgramFacts program_facts(const std::string& path, const ConfinedStart& start,
                            const std::string& library_path) {
-    return facts_of(path, prefix, library_path, 4);
+    return facts_of(path, start, library_path, 4);
 }
 
 void add_program(Fingerprint& fingerprint, const std::string& name, const ProgramFacts& facts) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runner/programs/confine/confine.h"
 #include "runner/record/record.h"
 
 namespace steady {
@@ -17,10 +18,10 @@ struct ProgramFacts {
     std::string unknown;  // why the libraries are not known (one is missing, say); else empty
 };
 
-// `prefix`: see confinement_prefix, for programs that somebody else wrote, since asking the loader
-// maps the file. `library_path`: LD_LIBRARY_PATH of the run. Throws Error when the file cannot be
+// `start`: see confined_start, for programs that somebody else wrote, since asking the loader maps
+// the file. `library_path`: LD_LIBRARY_PATH of the run. Throws Error when the file cannot be
 // read.
-ProgramFacts program_facts(const std::string& path, const std::vector<std::string>& prefix = {},
+ProgramFacts program_facts(const std::string& path, const ConfinedStart& start = {},
                            const std::string& library_path = {});
 
 // Adds <name>_sha256, <name>_bytes, <name>_libraries (file names, sorted) and

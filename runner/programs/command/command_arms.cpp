@@ -64,12 +64,13 @@ void CommandArms::describe(const std::string& name) {
     for (const auto& [variable, value] : asked.env)
         arm.settings["env." + variable] = {.value = value};
     const CommandLine run = line(name, measuring_gate(spec));
-    const auto prefix = run.confinement ? confinement_prefix(*run.confinement, run.directory)
-                                        : std::vector<std::string>{};
-    const ProgramFacts facts = program_facts(program_path(run.argv[0], run.directory), prefix);
+    const ConfinedStart start =
+        run.confinement ? confined_start(*run.confinement, run.directory) : ConfinedStart{};
+    const ProgramFacts facts = program_facts(program_path(run.argv[0], run.directory), start);
     arm.facts["confined"] = !run.confinement           ? "no"
                             : run.confinement->network ? "yes, with the network"
                                                        : "yes, without a network";
+    if (run.confinement) arm.facts["limits"] = steady::describe(*run.confinement->means);
     arm.facts["program"] = facts.path;
     Fingerprint print;
     add_program(print, "program", facts);

@@ -33,7 +33,9 @@ void confine(MeasuredCommand& command, const CommandLine& line) {
     Confinement confinement = *line.confinement;
     for (const auto& [name, value] : line.env) confinement.env[name] = value;
     confinement.readable.push_back(launcher_path());
-    command.prefix = confinement_prefix(confinement, line.directory);
+    ConfinedStart start = confined_start(confinement, line.directory);
+    command.prefix = std::move(start.prefix);
+    command.tree = std::move(start.tree);
     command.env = child_environment();
     command.keep_fds.clear();
 }

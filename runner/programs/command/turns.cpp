@@ -23,6 +23,7 @@ ChildOptions child_of(const CommandLine& line) {
     options.limits = command.limits;
     if (!line.confinement) options.host_lock_fd = line.host_lock_fd;
     options.stop = command.stop;
+    options.tree = command.tree;
     return options;
 }
 

@@ -1,5 +1,6 @@
-// bwrap arranges the file system and the namespaces; setpriv drops root; env and prlimit come last,
-// so that neither a variable nor a limit of the measured program ever acts on the tools before it.
+// A control group bounds all processes together; bwrap arranges the file system and the namespaces;
+// setpriv drops root; env and prlimit come last, so that neither a variable nor a limit of the
+// measured program ever acts on the tools before it.
 #include "runner/programs/confine/confine.h"
 
 #include <fmt/format.h>
@@ -160,11 +161,25 @@ Words confinement_prefix(const Confinement& confinement, const std::string& dire
     return words;
 }
 
+ConfinedStart confined_start(const Confinement& confinement, const std::string& directory) {
+    const Words inner = confinement_prefix(confinement, directory);
+    ConfinedStart start;
+    // bwrap, its first process inside and the launcher count as well.
+    constexpr int kOwnProcesses = 8;
+    start.tree = std::make_shared<const ProcessTree>(
+        *confinement.means, TreeLimits{.memory_bytes = confinement.memory_bytes,
+                                       .processes = confinement.processes + kOwnProcesses});
+    start.prefix = start.tree->words();
+    start.prefix.insert(start.prefix.end(), inner.begin(), inner.end());
+    return start;
+}
+
 ChildOptions confined(ChildOptions child, Confinement confinement) {
     for (const auto& [name, value] : child.env) confinement.env[name] = value;
-    Words argv = confinement_prefix(confinement, child.directory);
-    argv.insert(argv.end(), child.argv.begin(), child.argv.end());
-    child.argv = std::move(argv);
+    ConfinedStart start = confined_start(confinement, child.directory);
+    start.prefix.insert(start.prefix.end(), child.argv.begin(), child.argv.end());
+    child.argv = std::move(start.prefix);
+    child.tree = std::move(start.tree);
     child.env.clear();
     child.directory.clear();
     child.limits = {};

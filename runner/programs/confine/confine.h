@@ -6,10 +6,12 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "runner/platform/process.h"
+#include "runner/platform/process_tree.h"
 
 namespace steady {
 
@@ -20,11 +22,14 @@ struct Confinement {
     bool network = false;  // true: the host's network, with everything that the host can reach
     std::uint64_t scratch_bytes = std::uint64_t{1} << 30U;  // of /tmp; /dev/shm has as much
     std::uint64_t file_bytes = std::uint64_t{4} << 30U;     // of one file
-    std::uint64_t memory_bytes = 0;  // writable private memory of one process; 0: no limit
-    int processes = 512;             // and threads, all together
+    // All processes together where `means` can, /tmp and /dev/shm included, and always the writable
+    // private memory of one; 0: no limit.
+    std::uint64_t memory_bytes = 0;
+    int processes = 512;  // and threads, all together
     // Who starts it. Root gives the program a user id of its own; anybody else can only hide the
     // own one in a user namespace.
     bool by_root = started_by_root();
+    const TreeMeans* means = &tree_means();  // what limits all of its processes together
 
     static bool started_by_root();
 };
@@ -34,6 +39,13 @@ struct Confinement {
 // shown or a tool is missing.
 std::vector<std::string> confinement_prefix(const Confinement& confinement,
                                             const std::string& directory);
+
+// One start: the prefix, and the group that the child and all its processes live in.
+struct ConfinedStart {
+    std::vector<std::string> prefix;
+    std::shared_ptr<const ProcessTree> tree;
+};
+ConfinedStart confined_start(const Confinement& confinement, const std::string& directory);
 
 // The whole environment of a confined program, before Confinement::env.
 std::map<std::string, std::string> confined_environment();

@@ -33,7 +33,8 @@ Words adapter_names() {
 
 SpecRule limits() {
     return object({
-        {"memory_mb", false, integer(16, 16U << 20U), "Of one process; absent: no limit."},
+        {"memory_mb", false, integer(16, 16U << 20U),
+         "Of all processes together; absent: no limit."},
         {"scratch_mb", false, integer(1, 1U << 20U), "Of /tmp; absent: 1024."},
         {"processes", false, integer(1, 100000), "And threads, together; absent: 512."},
         {"build_minutes", false, integer(1, 1440), "For the whole build; absent: 60."},
