@@ -45,7 +45,7 @@ MlaDecode::Args attention_of(const MlaBatch::Args& args, std::int64_t t,
 
 namespace {
 
-struct Filler {
+struct TokensFiller {
     Case<MlaBatch>& made;
     Random& random;
 
@@ -62,10 +62,10 @@ struct Filler {
     }
 };
 
-void fill_inputs(Case<MlaBatch>& made, Random& random) {
+void fill_tokens(Case<MlaBatch>& made, Random& random) {
     const MlaBatchShape& s = made.args.shape;
     MlaDecode::Args& args = made.args.first;
-    Filler fill{made, random};
+    TokensFiller fill{made, random};
     args.shape = s;
     args.eps = 1e-5F;
     args.scale = 1.0F / std::sqrt(static_cast<float>(s.head_size()));
@@ -99,8 +99,8 @@ void fill_inputs(Case<MlaBatch>& made, Random& random) {
 }
 
 // One token's outputs, within a share of each head's largest; then its row of the cache.
-void expect(Case<MlaBatch>& made, const std::vector<float>& out, const std::byte* bytes,
-            double share) {
+void expect_token(Case<MlaBatch>& made, const std::vector<float>& out, const std::byte* bytes,
+                  double share) {
     const MlaBatchShape& s = made.args.shape;
     for (std::int64_t h = 0; h < s.n_heads; ++h) {
         const float* head = out.data() + h * s.n_value;
@@ -127,7 +127,7 @@ void expect(Case<MlaBatch>& made, const std::vector<float>& out, const std::byte
 Case<MlaBatch> MlaBatch::make_case(const Shape& shape, Random& random, Input input) {
     Case<MlaBatch> made;
     made.args.shape = shape;
-    fill_inputs(made, random);
+    fill_tokens(made, random);
     made.args.scratch = made.memory.add<std::byte>(Role::scratch, scratch_bytes(shape));
     const std::int64_t stride = row_bytes(shape.cache, shape.width());
     const std::int64_t before = shape.n_positions - shape.n;
@@ -138,7 +138,7 @@ Case<MlaBatch> MlaBatch::make_case(const Shape& shape, Random& random, Input inp
         const MlaDecode::Args one = attention_of(made.args, t, &position);
         plain_mla_decode(one, {0, shape.n_heads, 0}, out.data(), row.data());
         std::memcpy(one.cache + position * stride, row.data(), row.size());
-        expect(made, out, row.data(), input == Input::f32 ? 2e-5 : 4.0 / 127);
+        expect_token(made, out, row.data(), input == Input::f32 ? 2e-5 : 4.0 / 127);
     }
     std::memset(made.args.first.cache + before * stride, 0,
                 static_cast<std::size_t>(shape.n * stride));
@@ -158,6 +158,6 @@ double MlaBatch::worst_error(const Case<MlaBatch>& test_case) {
     return worst_ratio(all.data(), test_case.expected, test_case.bound);
 }
 
-static const RegisteredOp<MlaBatch> op;
+static const RegisteredOp<MlaBatch> mla_batch_op;
 
 }  // namespace steady

@@ -55,7 +55,7 @@ MoeDecode::Args experts_of(const MoeBatch::Args& args, std::int64_t t, float* hi
 
 namespace {
 
-void fill_inputs(Case<MoeBatch>& made, Random& random) {
+void fill_mixture(Case<MoeBatch>& made, Random& random) {
     const MoeBatchShape& s = made.args.shape;
     MoeDecode::Args& args = made.args.first;
     args.shape = s;
@@ -97,7 +97,7 @@ void fill_inputs(Case<MoeBatch>& made, Random& random) {
 Case<MoeBatch> MoeBatch::make_case(const Shape& shape, Random& random, Input input) {
     Case<MoeBatch> made;
     made.args.shape = shape;
-    fill_inputs(made, random);
+    fill_mixture(made, random);
     made.args.scratch = made.memory.add<std::byte>(Role::scratch, scratch_bytes(shape));
     std::vector<float> hidden(static_cast<std::size_t>(2 * shape.n_hidden()));
     const double share = input == Input::f32 ? 3e-5 : 4.0 / 127;
@@ -125,6 +125,6 @@ double MoeBatch::worst_error(const Case<MoeBatch>& test_case) {
     return worst_ratio(test_case.args.first.x, test_case.expected, test_case.bound);
 }
 
-static const RegisteredOp<MoeBatch> op;
+static const RegisteredOp<MoeBatch> moe_batch_op;
 
 }  // namespace steady

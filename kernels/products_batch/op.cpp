@@ -42,7 +42,7 @@ Products::Args products_of(const ProductsBatch::Args& args, std::int64_t t) {
 namespace {
 
 // The largest errors of a prepared vector's values that a right variant may make.
-std::vector<double> roundings(const std::vector<double>& v, Input input, bool prepared) {
+std::vector<double> value_roundings(const std::vector<double>& v, Input input, bool prepared) {
     std::vector<double> off;
     const double n = static_cast<double>(v.size());
     for (std::size_t b = 0; b < v.size(); b += 32) {
@@ -58,12 +58,12 @@ std::vector<double> roundings(const std::vector<double>& v, Input input, bool pr
 }
 
 // What is expected of vector t, in the order of its outputs.
-void expect(Case<ProductsBatch>& made, const Products::Args& one, Input input) {
+void expect_vector(Case<ProductsBatch>& made, const Products::Args& one, Input input) {
     const std::int64_t cols = made.args.shape.cols;
     std::vector<double> v(one.x, one.x + cols);
     if (one.norm != nullptr) v = plain_normed(one.x, one.norm, one.eps, cols);
     if (one.up != nullptr) v = plain_gated(one.x, one.up, cols);
-    const auto off = roundings(v, input, one.norm != nullptr || one.up != nullptr);
+    const auto off = value_roundings(v, input, one.norm != nullptr || one.up != nullptr);
     std::vector<float> weights(v.size());
     const double chain = static_cast<double>(cols) / 8 + 32;
     for (std::size_t i = 0; i < one.m.size() && one.m[i].present(); ++i) {
@@ -114,7 +114,8 @@ Case<ProductsBatch> ProductsBatch::make_case(const Shape& shape, Random& random,
         made.weights.push_back(whole_matrix(shape.type, rows, shape.cols, w));
     }
     made.args.scratch = made.memory.add<std::byte>(Role::scratch, scratch_bytes(shape));
-    for (std::int64_t t = 0; t < shape.n; ++t) expect(made, products_of(made.args, t), input);
+    for (std::int64_t t = 0; t < shape.n; ++t)
+        expect_vector(made, products_of(made.args, t), input);
     return made;
 }
 
@@ -129,6 +130,6 @@ double ProductsBatch::worst_error(const Case<ProductsBatch>& test_case) {
     return worst_ratio(all.data(), test_case.expected, test_case.bound);
 }
 
-static const RegisteredOp<ProductsBatch> op;
+static const RegisteredOp<ProductsBatch> products_batch_op;
 
 }  // namespace steady
