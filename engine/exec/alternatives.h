@@ -57,7 +57,8 @@ struct NormAlternative {
 
 // A block's ops one by one, in steps, or joined into the few that a GPU has time to wait for
 // (products, mla_decode, moe_decode), or into a single one: same meaning, and the only forms that
-// run on a GPU. Joined, a prompt goes token by token and the steps above are not asked.
+// run on a GPU. Joined, a prompt goes in batches by ops of their own and the steps above are not
+// asked.
 struct BlockAlternative {
     std::string_view name;
     bool joined;

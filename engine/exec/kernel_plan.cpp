@@ -151,7 +151,7 @@ void choose(Choice<Op>& choice, const PlanRequest& request, const Uses<Op>& uses
         return;
     }
     if (choose_default(choice, request, uses, plan)) return;
-    const bool called = !std::is_same_v<Op, BlockDecode> || plan.block->whole;
+    const bool called = !kBatched<Op> && (!std::is_same_v<Op, BlockDecode> || plan.block->whole);
     if (kJoined<Op> && request.on_gpu && called) {
         throw Error{fmt::format(
             "kernels: no GPU variant of {} takes this model's shapes in layout {}; name those that "

@@ -20,11 +20,14 @@
 #include "kernels/mla_attention_i16/op.h"
 #include "kernels/mla_attention_i8x2/op.h"
 #include "kernels/mla_attention_q8/op.h"
+#include "kernels/mla_batch/op.h"
 #include "kernels/mla_decode/op.h"
+#include "kernels/moe_batch/op.h"
 #include "kernels/moe_decode/op.h"
 #include "kernels/moe_router/op.h"
 #include "kernels/other_matvec/op.h"
 #include "kernels/products/op.h"
+#include "kernels/products_batch/op.h"
 #include "kernels/q4_0_experts/op.h"
 #include "kernels/q4_0_matmul/op.h"
 #include "kernels/q4_0_matvec/op.h"
@@ -77,20 +80,29 @@ using EngineOps =
                    Q4_0Matmul, Q5_KMatmul, Q6_KMatmul, Q8_0Matmul, Q4_0Experts, QuantizeQ8,
                    QuantizeQ16, DequantizeRow, RmsNorm, RmsNormQ8, Rope, Swiglu, Add, MlaAttention>,
             IntegerCacheOps,
-            OpList<MoeRouter, Products, TokenRow, MlaDecode, MoeDecode, BlockDecode>>;
+            OpList<MoeRouter, Products, TokenRow, MlaDecode, MoeDecode, BlockDecode, ProductsBatch,
+                   MlaBatch, MoeBatch>>;
+
+// Whether the op takes a batch of a prompt where a block's ops are joined. A device without such
+// variants runs prompts token by token.
+template <class Op>
+constexpr bool kBatched = std::is_same_v<Op, ProductsBatch> || std::is_same_v<Op, MlaBatch> ||
+                          std::is_same_v<Op, MoeBatch>;
 
 // Whether the op is called where a block's ops are joined, and only there.
 template <class Op>
 constexpr bool kJoined =
     std::is_same_v<Op, Products> || std::is_same_v<Op, TokenRow> || std::is_same_v<Op, MlaDecode> ||
-    std::is_same_v<Op, MoeDecode> || std::is_same_v<Op, BlockDecode>;
+    std::is_same_v<Op, MoeDecode> || std::is_same_v<Op, BlockDecode> || kBatched<Op>;
 
 // Whether what an op counts as weights is the KV cache.
 template <class Op>
 constexpr bool kReadsCache = kIsAttention<Op>;
 
-// Tokens of a prompt that one pass takes unless told otherwise.
+// Tokens of a prompt that one pass takes unless told otherwise; a GPU reads weights so fast that it
+// wants more to multiply them with.
 constexpr std::int64_t kDefaultBatch = 64;
+constexpr std::int64_t kDefaultBatchOnGpu = 512;
 
 // tuned: of the machine's own file (engine/exec/tuned_defaults.h). follows: chosen to fit another
 // op's choice, so it differs when that one does. nearest: a default decided on another class of CPU

@@ -132,7 +132,7 @@ std::map<std::string, std::string> engine_flags(const ArmOptions& options) {
         {"wait", std::string(wait_name(options.threads.wait))},
         {"cut", cut_name(options.threads)},
         {"pin", options.threads.pin ? "on" : "off"},
-        {"batch", std::to_string(options.batch)},
+        {"batch", std::to_string(batch_of(options))},
         {"cache", std::string(type_name(options.cache))},
         {"burn", fmt::format("{:g}%", options.burn * 100)},
         {"activations",

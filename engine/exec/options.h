@@ -18,13 +18,19 @@ constexpr std::int64_t kMostBatch = 512;
 struct ArmOptions {
     PlanRequest plan;
     ThreadOptions threads;
-    std::int64_t batch = kDefaultBatch;  // tokens of a prompt per pass; 1: token by token
-    Type cache = Type::f32;              // KV cache: f32 (or the mla step's integers), f16, bf16
+    std::int64_t batch = 0;  // tokens of a prompt per pass; 1: token by token; 0: the default
+    Type cache = Type::f32;  // KV cache: f32 (or the mla step's integers), f16, bf16
     double burn = 0;  // share of each token's own time that is spun away after it, and counted
     int gpu = -1;     // which GPU it runs on; -1: the CPU
     gpu::Launch launch = gpu::Launch::dependent;  // of a token's kernels, on a GPU
     std::string tag;  // does nothing but be read back: arms of a blind audit differ in it alone
 };
+
+// Tokens of a prompt per pass: what the caller asked for, else what suits the device.
+inline std::int64_t batch_of(const ArmOptions& options) {
+    if (options.batch > 0) return options.batch;
+    return options.gpu >= 0 ? kDefaultBatchOnGpu : kDefaultBatch;
+}
 
 // Sets one engine flag (wait, cut, pin, batch, cache, activations, burn, device, launch, tag).
 // Error listing flags or values when unknown.

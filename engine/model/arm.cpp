@@ -181,10 +181,16 @@ void multiply_each(Arm& arm, const Product& product) {
 
 // Fused experts lie in the layout of op q4_0_experts and read its form of activations. Where those
 // are not the matvec's, nothing can multiply them for a batch with the same bits.
-std::int64_t usable_batch(const KernelPlan& plan, std::int64_t asked, std::int64_t context) {
+// Where a block's ops are joined, the ops of batches must run where the others do.
+std::int64_t usable_batch(const KernelPlan& plan, bool on_gpu, std::int64_t asked,
+                          std::int64_t context) {
+    const bool there = plan.variant<ProductsBatch>().on_gpu() == on_gpu &&
+                       plan.variant<MlaBatch>().on_gpu() == on_gpu &&
+                       plan.variant<MoeBatch>().on_gpu() == on_gpu;
+    if (plan.block->joined) return there ? std::min(asked, context) : 1;
     const bool split = plan.moe->needs_q4_0_experts &&
                        !same_form(plan.variant<Q4_0Experts>(), plan.variant<Q4_0Matvec>());
-    return plan.block->joined || split || !plan.mla->batches ? 1 : std::min(asked, context);
+    return split || !plan.mla->batches ? 1 : std::min(asked, context);
 }
 
 }  // namespace
@@ -198,10 +204,11 @@ Arm::Arm(const Config& model_config, ArmOptions arm_options, KernelPlan arm_plan
       cache(model_config, context, {plan.mla->cache, options.cache, plan.mla->format},
             options.gpu >= 0),
       pool(on_gpu() ? ThreadOptions{} : options.threads) {
-    batch = usable_batch(plan, options.batch, context);
-    state = make_state(model_config, context, batch, pool.options().threads);
+    batch = usable_batch(plan, on_gpu(), batch_of(options), context);
+    const std::int64_t of_state = plan.block->joined ? 1 : batch;
+    state = make_state(model_config, context, of_state, pool.options().threads);
     if (!plan.block->joined) return;
-    joined = std::make_unique<Joined>(model_config, state, on_gpu());
+    joined = std::make_unique<Joined>(model_config, state, on_gpu(), batch, context);
     if (on_gpu()) watch = std::make_unique<gpu::Watch>();
 }
 

@@ -264,6 +264,78 @@ void issue_pass(Arm& arm, std::int64_t position, bool want_logits) {
               std::make_index_sequence<static_cast<std::size_t>(EngineOps::size)>());
 }
 
+// The same for a batch: the ops of one token say where its values lie, and those of the others
+// follow them.
+struct BatchPass {
+    Arm& arm;
+    JoinedBatch& of;
+    std::int64_t n, first;
+
+    void products(Products::Args args) const {
+        launch<ProductsBatch>(arm, {{args.shape, n}, args, of.scratch});
+    }
+    void attend(const Block& b, std::int64_t index) const {
+        MlaDecode::Args args = attention_of(arm, b, index, first + n - 1);
+        args.q = of.q;
+        args.kv = of.kv;
+        args.out = of.values;
+        launch<MlaBatch>(arm, {{args.shape, n}, args, of.scratch});
+    }
+    void feed_forward(const Block& b) const {
+        if (b.dense) {
+            products(steady::products(arm, {.x = of.x, .norm = b.ffn_norm},
+                                      {{&b.ffn_gate, of.gate}, {&b.ffn_up, of.up}}));
+            products(
+                steady::products(arm, {.x = of.gate, .up = of.up}, {{&b.ffn_down, of.x}}, of.x));
+            return;
+        }
+        MoeDecode::Args args = experts(arm, b);
+        args.x = of.x;
+        args.logits = of.router;
+        args.ids = of.expert_ids;
+        args.weights = of.expert_weights;
+        launch<MoeBatch>(arm, {{args.shape, n}, args, of.scratch});
+    }
+    void block(std::int64_t index) const {
+        const Block& b = arm.weights.blocks[static_cast<std::size_t>(index)];
+        const Matrix* query = arm.config.q_rank == 0 ? &b.attn_q : &b.attn_q_a;
+        products(steady::products(arm, {.x = of.x, .norm = b.attn_norm},
+                                  {{query, of.q}, {&b.attn_kv_a_mqa, of.kv}}));
+        attend(b, index);
+        products(steady::products(arm, {.x = of.values}, {{&b.attn_output, of.x}}, of.x));
+        feed_forward(b);
+    }
+};
+
+void set_batch(Joined& j, std::span<const std::int32_t> tokens) {
+    if (!j.on_gpu) {
+        std::copy(tokens.begin(), tokens.end(), j.batch.tokens);
+        return;
+    }
+    gpu::finish();  // what lies there was read
+    std::copy(tokens.begin(), tokens.end(), j.batch.next);
+    gpu::enqueue_upload(j.batch.tokens, j.batch.next,
+                        static_cast<std::int64_t>(tokens.size_bytes()));
+}
+
+void run_batch(Arm& arm, std::span<const std::int32_t> tokens, std::int64_t first,
+               bool want_logits) {
+    Joined& j = *arm.joined;
+    const Weights& w = arm.weights;
+    const auto n = static_cast<std::int64_t>(tokens.size());
+    set_batch(j, tokens);
+    launch<TokenRow>(arm, {{w.token_embd.type, w.token_embd.rows, w.token_embd.cols, n},
+                           w.token_embd.data,
+                           j.batch.tokens,
+                           j.batch.x});
+    const BatchPass pass{arm, j.batch, n, first};
+    for (std::int64_t i = 0; i < arm.config.n_blocks; ++i) pass.block(i);
+    if (!want_logits) return;
+    const float* last = j.batch.x + (n - 1) * arm.config.dim;
+    launch<Products>(arm,
+                     products(arm, {.x = last, .norm = w.output_norm}, {{&w.output, j.logits}}));
+}
+
 }  // namespace
 
 template <class T>
@@ -273,7 +345,9 @@ T* Joined::take(std::int64_t n) {
     return memory_.back()->as<T>();
 }
 
-Joined::Joined(const Config& c, const State& tables, bool runs_on_gpu) : on_gpu(runs_on_gpu) {
+Joined::Joined(const Config& c, const State& tables, bool runs_on_gpu, std::int64_t most,
+               std::int64_t context)
+    : on_gpu(runs_on_gpu) {
     now = take<std::int32_t>(2);
     x = take<float>(c.dim);
     q = take<float>(c.q_rank == 0 ? c.n_heads * c.head_size() : c.q_rank);
@@ -309,20 +383,52 @@ Joined::Joined(const Config& c, const State& tables, bool runs_on_gpu) : on_gpu(
         next = static_cast<std::int32_t*>(
             gpu::allocate_on_host(kAhead * 2 * static_cast<std::int64_t>(sizeof(std::int32_t))));
     }
+    if (most > 1) make_batch(c, most, context);
+}
+
+void Joined::make_batch(const Config& c, std::int64_t n, std::int64_t context) {
+    batch.tokens = take<std::int32_t>(n);
+    batch.x = take<float>(n * c.dim);
+    batch.q = take<float>(n * (c.q_rank == 0 ? c.n_heads * c.head_size() : c.q_rank));
+    batch.kv = take<float>(n * c.latent_size());
+    batch.values = take<float>(n * c.n_heads * c.n_value);
+    batch.gate = take<float>(n * c.ff);
+    batch.up = take<float>(n * c.ff);
+    batch.router = take<float>(n * c.n_experts);
+    batch.expert_ids = take<std::int32_t>(n * c.n_experts_used);
+    batch.expert_weights = take<float>(n * c.n_experts_used);
+    const std::int64_t widest = std::max({c.dim, c.ff, c.n_heads * c.n_value});
+    const MlaDecodeShape attention{c.n_heads, c.q_rank,  c.n_nope, c.n_rot,
+                                   c.n_value, c.kv_rank, context};
+    const MoeDecodeShape mixture{c.n_experts, c.n_experts_used, c.dim, c.expert_ff, c.shared_ff()};
+    batch.scratch = take<std::byte>(
+        std::max({ProductsBatch::scratch_bytes({{.cols = widest}, n}),
+                  MlaBatch::scratch_bytes({attention, n}), MoeBatch::scratch_bytes({mixture, n})}));
+    const auto bytes = n * static_cast<std::int64_t>(sizeof(std::int32_t));
+    if (on_gpu) batch.next = static_cast<std::int32_t*>(gpu::allocate_on_host(bytes));
 }
 
 Joined::~Joined() {
     if (next != nullptr) gpu::release_on_host(next);
+    if (batch.next != nullptr) gpu::release_on_host(batch.next);
 }
 
 std::span<const float> forward_joined(Arm& arm, std::span<const std::int32_t> tokens,
                                       std::int64_t first, Want want) {
     Joined& j = *arm.joined;
     const std::int64_t launches = gpu::launches();
-    for (std::size_t t = 0; t < tokens.size(); ++t) {
+    const auto at_once = static_cast<std::size_t>(arm.batch);
+    for (std::size_t t = 0; t < tokens.size();) {
+        const std::size_t n = std::min(at_once, tokens.size() - t);
+        const bool last = want != Want::nothing && t + n == tokens.size();
         const std::int64_t position = first + static_cast<std::int64_t>(t);
-        set_now(j, tokens[t], position);
-        issue_pass(arm, position, want != Want::nothing && t + 1 == tokens.size());
+        if (n > 1) {
+            run_batch(arm, tokens.subspan(t, n), position, last);
+        } else {
+            set_now(j, tokens[t], position);
+            issue_pass(arm, position, last);
+        }
+        t += n;
     }
     arm.pool.counters().launches += gpu::launches() - launches;
     std::vector<float>& logits = arm.state.logits;

@@ -1,6 +1,6 @@
 // The forward with a block's ops joined: the one that a GPU runs, and the same on the CPU. A block
-// is one op, or three with experts and four without; nothing of a token returns to the host but its
-// logits, when they are asked for.
+// is one op, or three with experts and four without, and the same three or four for a batch of a
+// prompt; nothing of a token returns to the host but its logits, when they are asked for.
 #pragma once
 
 #include <array>
@@ -20,9 +20,21 @@ struct State;
 // Of logits: not made; made and left where they are; or brought to the caller.
 enum class Want { nothing, made, logits };
 
+// What a pass of several tokens writes: n of what the pass of one writes, under the same names.
+struct JoinedBatch {
+    std::int32_t* tokens = nullptr;
+    float *x = nullptr, *q = nullptr, *kv = nullptr, *values = nullptr;
+    float *gate = nullptr, *up = nullptr, *router = nullptr, *expert_weights = nullptr;
+    std::int32_t* expert_ids = nullptr;
+    std::byte* scratch = nullptr;  // of the ops of batches
+    std::int32_t* next = nullptr;  // [n] on the host: what `tokens` becomes
+};
+
 // Everything that such a pass writes, where the arm runs, and the graphs that were recorded of it.
 struct Joined {
-    Joined(const Config& config, const State& tables, bool on_gpu);
+    // batch: tokens of a pass, at most; 1: none of several. context: positions of the cache.
+    Joined(const Config& config, const State& tables, bool on_gpu, std::int64_t batch,
+           std::int64_t context);
     ~Joined();
     Joined(const Joined&) = delete;
     Joined& operator=(const Joined&) = delete;
@@ -50,14 +62,16 @@ struct Joined {
     // Without and with logits; from kDeep positions on others, since variants may then do
     // otherwise.
     std::array<gpu::Graph, 4> graphs;
+    JoinedBatch batch;
 
 private:
+    void make_batch(const Config& config, std::int64_t n, std::int64_t context);
     template <class T>
     T* take(std::int64_t n);
     std::vector<std::unique_ptr<DeviceMemory>> memory_;
 };
 
-// As forward(), token by token.
+// As forward(): token by token, or in batches of arm.batch.
 std::span<const float> forward_joined(Arm& arm, std::span<const std::int32_t> tokens,
                                       std::int64_t first, Want want);
 

@@ -369,12 +369,19 @@ void note_joined_ops(UsedShapes& shapes, const Config& c, const Weights& w) {
         {last.attn_output.type, last.attn_output.rows, last.attn_output.cols, 1, 1, 2}};
     std::get<Uses<MlaDecode>>(shapes).shapes = {{c.n_heads, c.q_rank, c.n_nope, c.n_rot, c.n_value,
                                                  c.kv_rank, 512, Type::f32, last.attn_v_b.type}};
+    for (const ProductsShape& shape : std::get<Uses<Products>>(shapes).shapes) {
+        std::get<Uses<ProductsBatch>>(shapes).shapes.push_back({shape, kDefaultBatch});
+    }
+    std::get<Uses<MlaBatch>>(shapes).shapes = {
+        {std::get<Uses<MlaDecode>>(shapes).shapes[0], kDefaultBatch}};
     auto& whole = std::get<Uses<BlockDecode>>(shapes).shapes;
     for (const Block& b : w.blocks) add_block_shapes(whole, c, b);
     if (last.dense) return;
     std::get<Uses<MoeDecode>>(shapes).shapes = {
         {c.n_experts, c.n_experts_used, c.dim, c.expert_ff, c.shared_ff(), last.ffn_gate_exps.type,
          last.ffn_gate.present() ? last.ffn_gate.type : Type::q4_0}};
+    std::get<Uses<MoeBatch>>(shapes).shapes = {
+        {std::get<Uses<MoeDecode>>(shapes).shapes[0], kDefaultBatch}};
 }
 
 void note_other_ops(UsedShapes& shapes, const Config& c, const ModelTraits& traits,

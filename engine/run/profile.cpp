@@ -154,7 +154,7 @@ protocol::AppliedArm applied_arm(Arm& arm) {
     applied.engine_flags = engine_flags(arm.options);
     applied.launches_per_token = static_cast<double>(arm.pool.counters().launches);
     applied.weight_bytes_per_token = arm.weights.bytes_per_token;
-    if (arm.cache.context() > 1 && arm.options.batch > 1) {
+    if (arm.cache.context() > 1 && batch_of(arm.options) > 1) {
         reset(arm);
         feed(arm, std::array<std::int32_t, 2>{0, 0});
         for_each_op(arm.plan.kernels, [&](const auto& choice) {

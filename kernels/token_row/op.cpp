@@ -12,7 +12,8 @@ std::vector<TokenRow::Shape> TokenRow::model_shapes() { return {{Type::q6_k, 102
 std::vector<TokenRow::Shape> TokenRow::odd_shapes(Random& random) {
     std::vector<Shape> shapes;
     for (const Type type : kAllTypes) {
-        shapes.push_back({type, random.integer(1, 40), block_values(type) * random.integer(1, 5)});
+        shapes.push_back({type, random.integer(1, 40), block_values(type) * random.integer(1, 5),
+                          random.integer(1, 3)});
     }
     return shapes;
 }
@@ -22,18 +23,20 @@ Case<TokenRow> TokenRow::make_case(const Shape& shape, Random& random, Input /*i
     const std::int64_t stride = row_bytes(shape.type, shape.cols);
     auto* table = made.memory.add<std::byte>(Role::weights, shape.rows * stride);
     fill_weights(shape.type, random, shape.rows, shape.cols, table);
-    auto* token = made.memory.add<std::int32_t>(Role::input, 1);
-    *token = static_cast<std::int32_t>(random.integer(0, shape.rows - 1));
-    made.args = {shape, table, token, made.memory.add<float>(Role::output, shape.cols)};
+    auto* token = made.memory.add<std::int32_t>(Role::input, shape.n);
+    made.args = {shape, table, token, made.memory.add<float>(Role::output, shape.n * shape.cols)};
     made.weights.push_back(whole_matrix(shape.type, shape.rows, shape.cols, table));
     std::vector<float> row(static_cast<std::size_t>(shape.cols));
-    dequantize(shape.type, table + *token * stride, row.data(), shape.cols);
-    float largest = 0;
-    for (const float value : row) largest = std::max(largest, std::fabs(value));
-    for (const float value : row) {
-        made.expected.push_back(static_cast<double>(value));
-        // Two roundings of parts that are no larger than a few times the row's largest value.
-        made.bound.push_back(8 * kUnit * static_cast<double>(largest));
+    for (std::int64_t t = 0; t < shape.n; ++t) {
+        token[t] = static_cast<std::int32_t>(random.integer(0, shape.rows - 1));
+        dequantize(shape.type, table + token[t] * stride, row.data(), shape.cols);
+        float largest = 0;
+        for (const float value : row) largest = std::max(largest, std::fabs(value));
+        for (const float value : row) {
+            made.expected.push_back(static_cast<double>(value));
+            // Two roundings of parts that are no larger than a few times the row's largest value.
+            made.bound.push_back(8 * kUnit * static_cast<double>(largest));
+        }
     }
     return made;
 }

@@ -1,5 +1,5 @@
-// The row of a table that a token names: the embedding, with the token read where the pass finds
-// it, so that a recorded pass serves every token.
+// The rows of a table that tokens name: the embedding, with the tokens read where the pass finds
+// them, so that a recorded pass serves every token.
 #pragma once
 
 #include <array>
@@ -16,15 +16,17 @@ struct TokenRowShape {
     Type type = Type::f32;
     std::int64_t rows = 0;
     std::int64_t cols = 0;  // a multiple of the type's block
-    static std::array<ShapeField<TokenRowShape>, 3> fields() {
+    std::int64_t n = 1;     // tokens
+    static std::array<ShapeField<TokenRowShape>, 4> fields() {
         return {{{"type", nullptr, &TokenRowShape::type},
                  {"rows", &TokenRowShape::rows},
-                 {"cols", &TokenRowShape::cols}}};
+                 {"cols", &TokenRowShape::cols},
+                 {"n", &TokenRowShape::n}}};
     }
     std::string problem() const {
-        return rows > 0 && cols > 0 && cols % block_values(type) == 0
+        return rows > 0 && cols > 0 && cols % block_values(type) == 0 && n > 0
                    ? ""
-                   : "rows and cols are required, cols a multiple of the type's block";
+                   : "rows, cols and n are required, cols a multiple of the type's block";
     }
 };
 
@@ -35,8 +37,8 @@ struct TokenRow {
     struct Args {
         Shape shape;
         const std::byte* table = nullptr;     // [rows][cols], in the variant's layout
-        const std::int32_t* token = nullptr;  // [1], in [0, rows)
-        float* y = nullptr;                   // [cols]
+        const std::int32_t* token = nullptr;  // [n], each in [0, rows)
+        float* y = nullptr;                   // [n][cols]
     };
     using Run = void (*)(const Args&, Range) noexcept;
 
@@ -44,13 +46,13 @@ struct TokenRow {
         args.table = w;
     }
 
-    // The single row: y = the values of table[token]; every variant gives the same bits but for the
+    // Row t: y[t] = the values of table[token[t]]; every variant gives the same bits but for the
     // rounding of a product and a difference.
-    static std::int64_t rows(const Shape& /*shape*/, int /*phase*/) { return 1; }
+    static std::int64_t rows(const Shape& shape, int /*phase*/) { return shape.n; }
     static Cost cost(const Shape& shape) {
-        return {.weight_bytes = row_bytes(shape.type, shape.cols),
-                .other_bytes = 4 * shape.cols,
-                .flops = static_cast<double>(shape.cols)};
+        return {.weight_bytes = shape.n * row_bytes(shape.type, shape.cols),
+                .other_bytes = 4 * shape.n * shape.cols,
+                .flops = static_cast<double>(shape.n * shape.cols)};
     }
     static std::vector<Shape> model_shapes();
     static std::vector<Shape> odd_shapes(Random& random);

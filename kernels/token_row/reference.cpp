@@ -4,10 +4,11 @@
 namespace steady {
 
 static void run(const TokenRow::Args& args, Range range) noexcept {
-    if (range.begin >= range.end) return;
     const TokenRowShape& shape = args.shape;
-    dequantize(shape.type, args.table + *args.token * row_bytes(shape.type, shape.cols), args.y,
-               shape.cols);
+    for (std::int64_t t = range.begin; t < range.end; ++t) {
+        dequantize(shape.type, args.table + args.token[t] * row_bytes(shape.type, shape.cols),
+                   args.y + t * shape.cols, shape.cols);
+    }
 }
 
 static const Variant<TokenRow> variant{"reference", {.run = run}};

@@ -92,9 +92,10 @@ TEST(WholeBlocks, WhatDoesNotFitSharedMemoryIsRefused) {
 }
 
 TEST_P(Joined, OnTheCpuItIsExact) {
-    for (const char* block : {"joined", "whole"}) {
-        SCOPED_TRACE(block);
-        expect_close(with({{{"*", "reference"}}, {{"block", block}}}, {}), tiny::kExact);
+    for (const auto& [block, batch] : {std::pair{"joined", "1"}, {"joined", "3"}, {"whole", "1"}}) {
+        SCOPED_TRACE(std::string(block) + ", batch " + batch);
+        expect_close(with({{{"*", "reference"}}, {{"block", block}}}, {{"batch", batch}}),
+                     tiny::kExact);
     }
 }
 
@@ -127,6 +128,26 @@ TEST_P(Joined, OnAGpuWholeBlocksStayWithinTheirBoundInTheMiddle) {
     std::sort(errors.begin(), errors.end());
     EXPECT_LE(errors[errors.size() / 2], tiny::kQuantised);
     EXPECT_LE(errors.back(), 0.5);
+}
+
+// Prompts of several lengths, cut where it falls: the last part may be one token, which goes the
+// way of decoding.
+TEST_P(Joined, OnAGpuBatchesStayWithinTheirBound) {
+    SKIP_WITHOUT_GPU();
+    for (const char* batch : {"2", "3", "5", "64"}) {
+        SCOPED_TRACE(batch);
+        expect_close(with(kInParts, {{"device", "cuda"}, {"batch", batch}}), tiny::kQuantised);
+    }
+}
+
+// Where the joined ops keep floats, nothing takes a batch.
+TEST_P(Joined, OnAGpuWhatHasNoOpsOfBatchesGoesTokenByToken) {
+    SKIP_WITHOUT_GPU();
+    Model model(tiny::path(GetParam()));
+    const Flags flags{{"device", "cuda"}, {"batch", "64"}};
+    const auto arms = model.make_arms({with({}, flags), with(kFloats, flags)}, 32);
+    EXPECT_EQ(arms[0]->batch, 32) << "as many as the context holds";
+    EXPECT_EQ(arms[1]->batch, 1);
 }
 
 // With nothing else rounded, a cache of two bytes a value costs what its type does.
@@ -162,10 +183,12 @@ TEST_P(Joined, HowLaunchesAreIssuedChangesNoBit) {
     }
 }
 
+// Token by token: bytes rounded in one way throughout. With a prompt's vectors in halves one text
+// of tiny-glm meets a near-tie in its fifteenth token and goes another way.
 TEST_P(Joined, OnAGpuGreedyTokensAreTheExactOnes) {
     SKIP_WITHOUT_GPU();
     Model model(tiny::path(GetParam()));
-    auto arms = model.make_arms({with(kInParts, {{"device", "cuda"}})}, 64);
+    auto arms = model.make_arms({with(kInParts, {{"device", "cuda"}, {"batch", "1"}})}, 64);
     for (const tiny::Prompt& prompt : tiny::prompts(GetParam())) {
         std::vector<std::int32_t> made{greedy_token(feed(*arms[0], prompt.tokens))};
         while (made.size() < prompt.greedy.size()) {
@@ -209,6 +232,9 @@ TEST(Device, FlagsSayWhatIsAllowed) {
     }
     EXPECT_EQ(engine_flags(with({}, {{"device", "cuda:0"}})).at("device"), "cuda");
     EXPECT_EQ(engine_flags(with({}, {})).at("device"), "cpu");
+    EXPECT_EQ(engine_flags(with({}, {})).at("batch"), "64");
+    EXPECT_EQ(engine_flags(with({}, {{"device", "cuda"}})).at("batch"), "512");
+    EXPECT_EQ(engine_flags(with({}, {{"batch", "7"}, {"device", "cuda"}})).at("batch"), "7");
 }
 
 TEST(Device, VariantsOfTheOtherDeviceAreRefused) {
