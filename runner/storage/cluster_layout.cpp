@@ -96,8 +96,11 @@ Installation choose(const std::string& base) {
 std::string socket_dir(const std::string& name, const std::optional<Identity>& run_as) {
     std::vector<std::string> roots;
     // Only root can create it; the services' user owns it (runner/package/units/tmpfiles.conf), and
-    // its units have each a /tmp of their own.
-    if (run_as || ::access("/run/steady", W_OK | X_OK) == 0) roots.emplace_back("/run/steady");
+    // its units have each a /tmp of their own. To most of them it is read-only (ProtectSystem=),
+    // which keeps nobody from a socket in it.
+    struct stat info {};
+    const bool services = ::stat("/run/steady", &info) == 0 && info.st_uid == ::geteuid();
+    if (run_as || services) roots.emplace_back("/run/steady");
     const uid_t uid = run_as ? run_as->uid : ::geteuid();
     const std::string own = fmt::format("/run/user/{}", uid);
     if (!run_as && ::access(own.c_str(), W_OK | X_OK) == 0) roots.push_back(own);
