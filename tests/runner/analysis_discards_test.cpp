@@ -132,6 +132,20 @@ TEST(Discards, APairIsTriedThreeTimesWithFreshCoins) {
     EXPECT_NE(coins[1], coins[2]);
 }
 
+TEST(Discards, APairThatIsNotCommittedDoesNotCount) {
+    Bench bench(plain_spec(), {.effect = {{"model", 0.02}}});
+    const Analysis before = bench.run();
+    Pair half = bench.pairs.back();
+    ASSERT_EQ(half.kind, PairKind::measure);
+    ++half.number;
+    half.sealed = false;
+    for (double& ns : half.b.at("token_ns")) ns *= 3;
+    bench.pairs.push_back(half);
+    const Analysis after = bench.judged();
+    EXPECT_EQ(after.pairs, before.pairs);
+    EXPECT_EQ(after.effect, before.effect);
+}
+
 TEST(Discards, SevenPairsLostToTheCandidateAloneAreUnstable) {
     World world{.effect = {{"model", 0.05}}};
     world.spoil = [](Pair& pair) {
