@@ -36,6 +36,40 @@ TEST(Provenance, AVariantThatIsNeverCalledIsMissingEvidence) {
     EXPECT_EQ(reason(bench), "applied_evidence_missing");
 }
 
+// The program reports no flag here: the file's own difference is enough.
+TEST(Provenance, ADifferenceOfTheFileThatItDoesNotDeclareIsNamed) {
+    Spec spec = plain_spec();
+    const Bench bench(spec, {});
+    EXPECT_FALSE(check_provenance(spec, bench.applied).has_value());
+    spec.arms["B"].engine_flags["wait"] = "sleep";
+    const auto objection = check_provenance(spec, bench.applied);
+    ASSERT_TRUE(objection.has_value());
+    EXPECT_EQ(objection->reason, "undeclared_difference");
+}
+
+TEST(Provenance, AProofThatDoesNotHoldIsMissingEvidence) {
+    OutputsReport outputs;
+    outputs.proofs = {{.arm = "B", .held = true}};
+    EXPECT_FALSE(check_proofs(outputs).has_value());
+    outputs.proofs.push_back({.arm = "B", .held = false, .detail = "it is silent"});
+    const auto objection = check_proofs(outputs);
+    ASSERT_TRUE(objection.has_value());
+    EXPECT_EQ(objection->reason, "applied_evidence_missing");
+}
+
+TEST(Provenance, OneCheckOfTheOutputThatFailsFailsItsGate) {
+    Spec spec = plain_spec();
+    spec.gates[0].need.clear();
+    OutputsReport outputs;
+    outputs.checks = {{.gate = "tokens", .need = "exit", .held = true, .detail = "both exit 0"}};
+    EXPECT_EQ(check_correctness(spec, &outputs, "").at(0).outcome, "pass");
+    outputs.checks.push_back({.gate = "tokens", .need = "stdout", .held = false});
+    EXPECT_EQ(check_correctness(spec, &outputs, "").at(0).outcome, "fail");
+    outputs.checks.clear();
+    EXPECT_EQ(check_correctness(spec, &outputs, "").at(0).outcome, "fail")
+        << "nothing was looked at";
+}
+
 // What a prompt's pass calls and a token does not is evidence for a question about prompts alone.
 TEST(Provenance, APromptsOpIsCalledInAPrompt) {
     Spec spec = plain_spec();

@@ -165,6 +165,20 @@ TEST_F(StoreTest, AnEarlierEpochOfTheSameWorkerIsFencedOffToo) {
     store_.put_pair(current, pair);
 }
 
+TEST_F(StoreTest, AnotherWorkerWithTheSameEpochIsFencedOff) {
+    submit();
+    const Lease current = claim();
+    Lease other = current;
+    other.worker = std::string("0") + current.worker.substr(1);
+    if (other.worker == current.worker) other.worker[0] = '1';
+    const Pair pair = measured(example_plan(3)[1]);
+    EXPECT_THROW(store_.put_pair(other, pair), LeaseLost);
+    EXPECT_THROW(store_.renew(other, 30), LeaseLost);
+    EXPECT_THROW(finish(other), LeaseLost);
+    EXPECT_THROW(store_.stop(other, "crashed", ""), LeaseLost);
+    store_.put_pair(current, pair);
+}
+
 TEST_F(StoreTest, AnExpiredLeaseIsLostEvenBeforeTheRescue) {
     submit();
     const Lease lease = claim(0.05);
