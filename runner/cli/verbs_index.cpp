@@ -69,9 +69,9 @@ std::string record_of(const std::string& id, const std::string& entry) {
     const std::size_t run = id.rfind("-r");
     const bool other_name =
         run != std::string::npos && id.size() - run == std::strlen("-r01234567");
-    std::string first_name = entry;
-    if (other_name) first_name.erase(first_name.rfind("-r"), id.size() - run);
-    return names(entry) || (other_name && names(first_name)) ? path : "";
+    const std::size_t at = other_name ? entry.rfind(id.substr(run)) : std::string::npos;
+    if (names(entry)) return path;
+    return at != std::string::npos && names(entry.substr(0, at) + ".md") ? path : "";
 }
 
 bool is_published(const fs::path& entry) {

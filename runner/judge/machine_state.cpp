@@ -52,17 +52,6 @@ Cut best_cut(Values ranks, std::size_t least) {
     return best;
 }
 
-// Midranks, from 1.
-std::vector<double> ranks_of(Values x) {
-    std::vector<double> ranks;
-    for (const double value : x) {
-        const auto below = std::count_if(x.begin(), x.end(), [&](double y) { return y < value; });
-        const auto same = std::count(x.begin(), x.end(), value);
-        ranks.push_back(static_cast<double>(below) + 0.5 * static_cast<double>(same + 1));
-    }
-    return ranks;
-}
-
 }  // namespace
 
 std::optional<SpeedGroups> speed_groups(Values d, Values slowness, double matters) {
@@ -71,7 +60,7 @@ std::optional<SpeedGroups> speed_groups(Values d, Values slowness, double matter
     if (!(*fastest < *slowest)) return std::nullopt;
     const std::vector<double> by_speed = sorted_by(d, slowness);
     const std::size_t least = std::max(kFewestInGroup, d.size() / 5);
-    std::vector<double> ranks = ranks_of(by_speed);
+    std::vector<double> ranks = midranks(by_speed);
     const Cut cut = best_cut(ranks, least);
     if (cut.at == 0) return std::nullopt;
     std::mt19937_64 random(kGroupSeed);

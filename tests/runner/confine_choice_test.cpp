@@ -98,10 +98,10 @@ TEST_F(TreeChoice, AGroupOfV1WithoutSystemd) {
 }
 
 TEST_F(TreeChoice, AGroupOfV2ThatHandsItsControllersDown) {
-    v2("/work/job", "memory pids\n");
+    v2("/unit/job", "memory pids\n");
     const TreeMeans means = found();
     EXPECT_EQ(means.kind, TreeKind::cgroup_v2);
-    EXPECT_EQ(means.folders, Words{root + "/sys/fs/cgroup/work/job"});
+    EXPECT_EQ(means.folders, Words{root + "/sys/fs/cgroup/unit/job"});
 }
 
 TEST_F(TreeChoice, AGroupOfV2WithProcessesOfOthers) {
