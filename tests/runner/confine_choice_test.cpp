@@ -119,7 +119,7 @@ TEST_F(TreeChoice, AScopeOfSystemdComesFirst) {
     systemd();
     scope = [&](const Words& argv) { return scope_in("/system.slice", argv); };
     const TreeMeans means = found();
-    EXPECT_EQ(means.kind, TreeKind::systemd_scope);
+    ASSERT_EQ(means.kind, TreeKind::systemd_scope);
     EXPECT_TRUE(means.whole());
     EXPECT_THAT(means.start_words, Contains("OOMPolicy=continue"));
     EXPECT_EQ(means.folders, Words{root + "/sys/fs/cgroup/system.slice"});
