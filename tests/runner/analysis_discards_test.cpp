@@ -67,6 +67,26 @@ TEST(PairQuality, ADriftOfOneArmIsBlamedOnIt) {
     EXPECT_FALSE(quality.valid);
 }
 
+// Noise of 3 % hides a drift of 4 % from the search for change points: only the trend over the
+// whole steady part tells. By chance A's slope takes away some of B's, hence the few draws that
+// pass.
+TEST(PairQuality, ADriftBelowTheNoiseOfALongRunIsBlamedOnItsArm) {
+    constexpr int kTokens = 600;
+    int n_blamed = 0;
+    for (unsigned long seed = 1; seed <= 20; ++seed) {
+        std::mt19937_64 random(seed);
+        std::normal_distribution<double> normal(0, 0.03);
+        Pair pair;
+        pair.sealed = true;
+        for (int i = 0; i < kTokens; ++i) {
+            pair.a["token_ns"].push_back(1e6 * std::exp(normal(random)));
+            pair.b["token_ns"].push_back(1e6 * std::exp(normal(random) + 0.04 * i / kTokens));
+        }
+        n_blamed += assess(pair, Mode::process_pairs).reason == "B: drifting";
+    }
+    EXPECT_GE(n_blamed, 18);
+}
+
 TEST(PairQuality, ASlowdownOfOneProcessIsBlamedOnIt) {
     Pair pair = flat_pair();
     for (std::size_t i = 45; i < 80; ++i) pair.b["token_ns"][i] *= 1.3;
