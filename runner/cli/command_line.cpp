@@ -74,18 +74,32 @@ const Verb* find_verb(std::span<const Verb> verbs, const std::vector<std::string
     return best;
 }
 
+// What operators type by habit from other programs, and where it stands here.
+constexpr std::pair<std::string_view, std::string_view> kHabits[] = {
+    {"backup", "\"db dump\" backs up the database;"},
+    {"restore", "`pg_restore` restores a file of \"db dump\", as the operator's guide says;"},
+    {"upgrade", "\"db migrate\" backs up a shared database and brings it up to date;"},
+};
+
 [[noreturn]] void unknown_verb(std::span<const Verb> verbs, const std::vector<std::string>& argv) {
-    std::vector<std::string> names, members;
+    std::vector<std::string> names, members, second;
     for (const Verb& verb : verbs) {
         const std::string name(verb.name);
         names.push_back(name);
         if (name.rfind(argv[0] + " ", 0) == 0) members.push_back(name);
+        if (const size_t space = name.find(' ');
+            space != name.npos && name.substr(space + 1) == argv[0])
+            second.push_back(name);
     }
     if (!members.empty()) {
         throw Error(fmt::format("\"{}\" needs one of: {}", argv[0], fmt::join(members, ", ")));
     }
-    throw Error(fmt::format("no verb \"{}\"{} `steady help` lists all verbs", argv[0],
-                            did_you_mean(argv[0], names)));
+    std::string meant = second.size() == 1 ? fmt::format("; did you mean \"{}\"?", second[0])
+                                           : did_you_mean(argv[0], names);
+    for (const auto& [word, answer] : kHabits) {
+        if (argv[0] == word) meant = fmt::format("; {}", answer);
+    }
+    throw Error(fmt::format("no verb \"{}\"{} `steady help` lists all verbs", argv[0], meant));
 }
 
 }  // namespace

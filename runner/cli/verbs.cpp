@@ -392,7 +392,7 @@ const std::array kVerbs{
          "FILE",
          1,
          1,
-         "write the whole database to one file, for pg_restore",
+         "back up the whole database to one file, which pg_restore restores",
          {kForce,
           {"keep", "N", "FILE is a folder: write a file named by the time, keep the newest N"}},
          verb_db_dump},

@@ -51,6 +51,20 @@ TEST(VersionVerb, StatesWhatTheSourceHolds) {
     EXPECT_EQ(flag.out.substr(0, flag.out.find('\n')), "steady " + version);
 }
 
+TEST(VersionVerb, WordsOfOtherProgramsNameTheVerb) {
+    const SteadyCli cli;
+    for (const auto& [word, verb] : {std::pair("backup", "\"db dump\""),
+                                     {"restore", "`pg_restore`"},
+                                     {"upgrade", "\"db migrate\""},
+                                     {"dump", "\"db dump\""},
+                                     {"migrate", "\"db migrate\""},
+                                     {"qeue", "\"queue\""}}) {
+        const CliResult result = cli.run({word});
+        EXPECT_EQ(result.code, 2);
+        EXPECT_THAT(result.err, HasSubstr(verb)) << word;
+    }
+}
+
 TEST(DumpVerb, KeepsTheNewestOfItsOwn) {
     const SteadyCli cli;
     const fs::path folder = cli.root() / "backups";
