@@ -173,8 +173,8 @@ std::string class_name() {
 }
 
 std::int64_t last_level_cache_bytes() {
-    // The system's own view first: cpuid counts the caches of the whole package on some machines. On
-    // AMD a core fills that of its own complex alone, 96 MB at most so far (stacked cache).
+    // The system's own view first: cpuid counts the caches of the whole package on some machines.
+    // On AMD a core fills that of its own complex alone, 96 MB at most so far (stacked cache).
     constexpr std::int64_t kLargestComplex = 96 << 20;
     std::int64_t largest = 0;
     for (int index = 0; index < 8; ++index) {
