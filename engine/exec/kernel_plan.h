@@ -100,7 +100,7 @@ template <class Op>
 constexpr bool kReadsCache = kIsAttention<Op>;
 
 // Tokens of a prompt that one pass takes unless told otherwise; a GPU reads weights so fast that it
-// wants more to multiply them with.
+// wants more to multiply them with (journal/2026-11-25-gpu-prompt-582c4611.md).
 constexpr std::int64_t kDefaultBatch = 64;
 constexpr std::int64_t kDefaultBatchOnGpu = 512;
 

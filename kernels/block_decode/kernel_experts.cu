@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels/block_decode/cuda.h"
+#include "kernels/block_decode/early.h"
 #include "kernels/block_decode/handed.h"
 
 namespace steady::cuda {
@@ -31,6 +32,7 @@ struct HiddenCall {
     int expert_groups;  // of one expert
     int* ids;           // for the next kernel
     float* weights;
+    unsigned* chosen;  // or null
     unsigned char* out;
 };
 
@@ -40,6 +42,7 @@ struct OutputsCall {
     const unsigned char* handed;
     const int* ids;
     const float* weights;
+    const unsigned* chosen;  // null: the choice is there with the vector
     float* x;
     const float* norm;  // of the block behind, or null
     unsigned char* out;
@@ -124,12 +127,27 @@ __device__ void choose(const Router& r, Choice& choice, float bias) {
 __device__ void keep(const HiddenCall& call, const Choice& choice) {
     const Router& r = call.router;
     const int k = static_cast<int>(threadIdx.x);
-    if (k >= r.n_used) return;
+    if (k >= 32) return;
+    static_assert(kMostUsed <= 32);
     float sum = 0;
     for (int i = 0; i < r.n_used; ++i) sum += choice.probability[i];
     const float factor = r.normalise ? r.scale / fmaxf(sum, r.smallest_sum) : r.scale;
-    call.ids[k] = choice.ids[k];
-    call.weights[k] = choice.probability[k] * factor;
+    if (k < r.n_used) {
+        call.ids[k] = choice.ids[k];
+        call.weights[k] = choice.probability[k] * factor;
+    }
+    __syncwarp();
+    if (k != 0 || call.chosen == nullptr) return;
+    asm volatile("st.release.gpu.global.u32 [%0], 1;" ::"l"(call.chosen) : "memory");
+}
+// A choice that did not come would hang the GPU.
+__device__ inline void await_choice(const unsigned* chosen) {
+    const long long begin = clock64();
+    unsigned seen = 0;
+    while (seen != 1) {
+        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(chosen) : "memory");
+        if (clock64() - begin > (1LL << 35)) __trap();
+    }
 }
 
 // The warp's two rows of gate and of up.
@@ -270,11 +288,8 @@ __global__ void __launch_bounds__(kExpertThreads* kSplit, 2)
     const int rows = static_cast<int>(gridDim.x) * kGroup, of_expert = call.hidden / 32;
     const Handed of_shared = {x.low + n_routed / 32, x.high + n_routed / 32, x.s + n_routed / 32};
     const float4 norm = weights_to_hand(call.norm, group);
-    wait_for_producers();
-    float before = 0;
-    if (part == 0 && lane < 2) before = __ldcg(call.x + group * kGroup + 2 * pair + lane);
-    if (warp == 0) {
-        if (lane == 0 && call.n_used > 0) expect(arrivals + 1, call.n_used * routed_size);
+    const auto ask_for_chosen = [&] {
+        if (lane == 0) expect(arrivals + 1, call.n_used * routed_size);
         __syncwarp();
         if (lane < call.n_used) {
             const long long id = __ldcg(call.ids + lane);
@@ -283,6 +298,17 @@ __global__ void __launch_bounds__(kExpertThreads* kSplit, 2)
                      kGroup, arrivals + 1);
             weights[lane] = weight;
         }
+    };
+    const bool early = call.chosen != nullptr && call.n_used > 0;
+    if (early && warp == 0) {
+        await_choice(call.chosen);
+        ask_for_chosen();
+    }
+    wait_for_producers();
+    float before = 0;
+    if (part == 0 && lane < 2) before = __ldcg(call.x + group * kGroup + 2 * pair + lane);
+    if (warp == 0) {
+        if (call.n_used > 0 && !early) ask_for_chosen();
     } else {
         const int n = n_routed + call.shared;
         take_handed(x, call.handed + group % kHiddenCopies * handed_bytes(n), n, 32);
@@ -336,7 +362,9 @@ __global__ void __launch_bounds__(kExpertThreads* kSplit, 2)
 
 }  // namespace
 
-void run_hidden(const BlockDecode::Args& args) {
+namespace {
+
+void run_hidden_by(const BlockDecode::Args& args, unsigned* chosen) {
     const BlockScratch scratch = scratch_of(args);
     const BlockDecodeShape& s = args.shape;
     const MoeDecode::Args& e = args.experts;
@@ -363,6 +391,7 @@ void run_hidden(const BlockDecode::Args& args) {
     call.expert_groups = call.hidden / kGroup;
     call.ids = e.ids;
     call.weights = e.weights;
+    call.chosen = chosen;
     call.out = scratch.hidden;
     std::size_t rows = 0;
     const auto room_for = [&](const Matrix& gate, const Matrix& up) {
@@ -389,7 +418,7 @@ void run_hidden(const BlockDecode::Args& args) {
     }
 }
 
-void run_outputs(const BlockDecode::Args& args, const Ways& ways) {
+void run_outputs_by(const BlockDecode::Args& args, const Ways& ways, const unsigned* chosen) {
     const BlockScratch scratch = scratch_of(args);
     const BlockDecodeShape& s = args.shape;
     const MoeDecode::Args& e = args.experts;
@@ -402,6 +431,7 @@ void run_outputs(const BlockDecode::Args& args, const Ways& ways) {
     call.handed = scratch.hidden;
     call.ids = e.ids;
     call.weights = e.weights;
+    call.chosen = chosen;
     call.x = e.x;
     call.norm = args.next_norm;
     call.out = scratch.x;
@@ -436,6 +466,17 @@ void run_outputs(const BlockDecode::Args& args, const Ways& ways) {
     } else {
         launch(outputs_kernel<kAnyForm, kAnyForm, 1>, size, call);
     }
+}
+
+}  // namespace
+
+void run_hidden(const BlockDecode::Args& args) { run_hidden_by(args, nullptr); }
+void run_hidden_early(const BlockDecode::Args& args) { run_hidden_by(args, chosen_of(args)); }
+void run_outputs(const BlockDecode::Args& args, const Ways& ways) {
+    run_outputs_by(args, ways, nullptr);
+}
+void run_outputs_early(const BlockDecode::Args& args, const Ways& ways) {
+    run_outputs_by(args, ways, chosen_of(args));
 }
 
 }  // namespace steady::cuda

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels/block_decode/cuda.h"
+#include "kernels/block_decode/early.h"
 #include "kernels/block_decode/handed.h"
 #include "kernels/mla_decode/cuda.h"
 
@@ -31,6 +32,7 @@ struct FirstCall {
     unsigned char* query;
     float* out_squares[2];
     int square_groups;  // of the second matrix
+    unsigned* chosen;   // by this block's feed-forward: not yet
 };
 
 #if __CUDA_ARCH__ >= 900
@@ -79,6 +81,7 @@ __global__ void __launch_bounds__(kFirstThreads, 2)
     }
     const float4 weights = weights_to_hand(which == 0 ? call.query_norm : nullptr, group);
     wait_for_producers();
+    if (block == 0 && threadIdx.x == 0) *call.chosen = 0;
     if (call.handed != nullptr) {
         if (warp == 0) {
             const float own = norm_factor_of(call.squares, call.n / kGroup, call.n, call.eps);
@@ -314,6 +317,7 @@ void run_first(const BlockDecode::Args& args) {
     call.out_squares[0] = scratch.query_squares;
     call.out_squares[1] = scratch.kv_squares;
     call.square_groups = static_cast<int>(args.shape.kv_rank) / kGroup;
+    call.chosen = chosen_of(args);
     Size size;
     size.threads = kFirstThreads;
     size.blocks = (call.m[0].rows + call.m[1].rows) / kGroup;

@@ -70,7 +70,7 @@ std::int64_t BlockDecode::scratch_floats(const Shape& s) {
     return bytes(s.q_rank) + bytes(s.n_heads * s.n_value) + (1 + kCopies) * bytes(s.cols) +
            kCopies / 2 * bytes(s.n_hidden()) + rounded((s.q_rank + 15) / 16) +
            rounded((s.kv_rank + 15) / 16) + rounded(groups) + rounded(kCopies * groups) +
-           rounded(kCopies * groups * s.n_experts);
+           rounded(kCopies * groups * s.n_experts) + kChosen;
 }
 
 std::int64_t BlockDecode::rows(const Shape& s, int phase) {

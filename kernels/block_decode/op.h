@@ -61,6 +61,7 @@ struct BlockDecode {
     static constexpr const char* name = "block_decode";
     static constexpr int phases = 6;
     static constexpr int kCopies = 8;  // of what a variant hands to hundreds of blocks, in scratch
+    static constexpr int kChosen = 4;  // words at its end: whether the experts are chosen
     using Shape = BlockDecodeShape;
     // The arguments of the ops that it joins, linked with each other: attention reads what the
     // first products write, and so on. Of a dense block `experts` has the shared matrices only.
