@@ -94,11 +94,7 @@ inline constexpr const char* kAttemptsAt =
     "select name from steady.experiment where question_sha = decode($1, 'hex') order by exp_id";
 inline constexpr const char* kEvidence =
     "select body from steady.evidence where job_id = $1 and kind = $2 order by epoch desc limit 1";
-inline constexpr const char* kPairs =
-    "select gate, kind, pair_no, try, coins::text, discarded, done_at is not null from steady.pair "
-    "where job_id = $1 and ($2 or done_at is not null) "
-    "order by done_at nulls last, gate, kind, pair_no, try";
-inline constexpr const char* kSamples = "select * from steady.samples_of($1)";
+inline constexpr const char* kPairs = "select * from steady.pairs_of($1, $2)";
 inline constexpr const char* kListExperiments =
     "select r.*, to_char(submitted_at at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') as "
     "sub, "

@@ -123,28 +123,27 @@ bool read_all_but_pairs(Transaction& transaction, const std::string& name, Recor
     return true;
 }
 
+// A row per arm and metric of each pair; a pair without samples has one row.
 std::vector<Pair> read_pairs(Transaction& transaction, std::int64_t job, bool with_open) {
     std::vector<Pair> pairs;
-    std::map<std::tuple<int, std::string, int, int>, std::size_t> index;
     for (const auto& row : transaction.exec_params(sql::kPairs, job, with_open)) {
         Pair pair;
         pair.gate = row[0].as<int>();
         pair.kind = rows::kind_from(rows::text(row[1]));
         pair.number = row[2].as<int>();
         pair.attempt = row[3].as<int>();
-        pair.coins = rows::text(row[4]);
-        pair.discarded = rows::text(row[5]);
-        pair.sealed = row[6].as<bool>();
-        index[{pair.gate, rows::text(row[1]), pair.number, pair.attempt}] = pairs.size();
-        pairs.push_back(std::move(pair));
-    }
-    for (const auto& row : transaction.exec_params(sql::kSamples, job)) {
-        const auto found =
-            index.find({row[0].as<int>(), rows::text(row[1]), row[2].as<int>(), row[3].as<int>()});
-        if (found == index.end()) continue;
-        Pair& pair = pairs[found->second];
-        auto& arm = rows::text(row[4]) == "A" ? pair.a : pair.b;
-        arm[rows::text(row[5])] = rows::numbers(row[6]);
+        const auto key = [](const Pair& one) {
+            return std::tuple(one.gate, one.kind, one.number, one.attempt);
+        };
+        if (pairs.empty() || key(pairs.back()) != key(pair)) {
+            pair.coins = rows::text(row[4]);
+            pair.discarded = rows::text(row[5]);
+            pair.sealed = row[6].as<bool>();
+            pairs.push_back(std::move(pair));
+        }
+        if (row[7].is_null()) continue;
+        auto& arm = rows::text(row[7]) == "A" ? pairs.back().a : pairs.back().b;
+        arm[rows::text(row[8])] = rows::numbers(row[9]);
     }
     return pairs;
 }
