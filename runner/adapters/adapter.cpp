@@ -91,8 +91,9 @@ std::string some_of(const std::set<std::string>& words, const char* between) {
         for (const auto& [key, value] : row.labels) words.push_back(value);
     }
     if (labels.empty()) {
-        throw Error(fmt::format("the program measured no {}; it measured: {}",
-                                escape_line(selection.metric), some_of(metrics, ", ")));
+        throw Error(fmt::format(
+            "the program measured no {}; it measured: {}; name one of them as the metric",
+            escape_line(selection.metric), some_of(metrics, ", ")));
     }
     std::string wanted = labels_text(selection.labels);
     if (!selection.any.empty()) wanted = escape_line(selection.any);
@@ -102,7 +103,24 @@ std::string some_of(const std::set<std::string>& words, const char* between) {
                             some_of(labels, "; ")));
 }
 
+// Repetitions in two units, or better in two directions, are no series.
+void refuse_mixed(const Series& series, const AdapterRow& row) {
+    if (row.unit != series.unit) {
+        throw Error(
+            fmt::format("the program measured {} in {} and in {} in one run; let it print one unit",
+                        escape_line(row.metric), unit_text(series.unit), unit_text(row.unit)));
+    }
+    if (row.direction_said && series.direction_said && row.direction != series.direction) {
+        throw Error(fmt::format("the program says of {} both that lower and that higher is better",
+                                escape_line(row.metric)));
+    }
+}
+
 }  // namespace
+
+std::string unit_text(const std::string& unit) {
+    return unit.empty() ? "no unit" : escape_line(shorten(unit, 40));
+}
 
 Series select_series(const std::vector<AdapterRow>& rows, const RowSelection& selection) {
     Series series;
@@ -111,7 +129,9 @@ Series select_series(const std::vector<AdapterRow>& rows, const RowSelection& se
         if (row.metric != selection.metric || !fits(row, selection)) continue;
         if (found.insert(labels_text(row.labels)).second && found.size() == 1) {
             series = {row.metric, row.unit, row.direction, {}, row.labels};
+            series.direction_said = row.direction_said;
         }
+        if (found.size() == 1) refuse_mixed(series, row);
         series.values.push_back(row.value);
     }
     if (found.empty()) refuse_missing(rows, selection);

@@ -21,6 +21,7 @@ struct AdapterRow {
     double value = 0;                           // finite and not negative; zero is a value
     int rep = 0;                                // 0-based, within metric and labels
     std::map<std::string, std::string> labels;  // what tells rows of one metric apart
+    bool direction_said = false;                // by the program itself, not by its unit or name
 };
 
 struct AdapterFile {
@@ -85,10 +86,15 @@ struct Series {
     std::optional<Direction> direction;
     std::vector<double> values;  // by repetition
     std::map<std::string, std::string> labels;
+    bool direction_said = false;
 };
 
+// For messages: "ms", "no unit".
+std::string unit_text(const std::string& unit);
+
 // The values of one series, in order of repetition. Throws Error when no row fits or when rows of
-// several series do; it lists what there is.
+// several series do, with what there is, and when
+// one series has two units.
 Series select_series(const std::vector<AdapterRow>& rows, const RowSelection& selection);
 
 }  // namespace steady

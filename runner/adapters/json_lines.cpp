@@ -35,9 +35,11 @@ AdapterRow row_of(const Rows& rows, const Json& line, std::string_view text) {
     }
     row.value = rows.number(line, "value", where);
     if (line.contains("unit")) row.unit = rows.text(line, "unit", where);
+    rows.check_unit(row, where);
     if (line.contains("direction")) {
         row.direction = direction_of(rows.text(line, "direction", where));
         if (!row.direction) rows.refuse_line(text, "direction is lower or higher");
+        row.direction_said = true;
     }
     if (!line.contains("labels")) return row;
     if (!line.at("labels").is_object()) rows.refuse_line(text, "labels is an object of texts");

@@ -21,6 +21,13 @@ std::string shown_json(const Json& value) {
     return shown(value.dump(-1, ' ', true, Json::error_handler_t::replace), 40);
 }
 
+// A unit that another one of its kind could be taken for.
+bool is_scale(const std::string& unit) {
+    for (const char* one : {"s", "ms", "us", "ns", "bytes"})
+        if (unit == one) return true;
+    return false;
+}
+
 // NaN, Infinity and -Infinity outside strings become null.
 std::string without_nan(std::string_view text) {
     std::string out;
@@ -142,6 +149,15 @@ double Rows::number_in(std::string_view text, std::string_view line) const {
         refuse_line(line, fmt::format("\"{}\" is no number", shown(word)));
     }
     return value;
+}
+
+void Rows::check_unit(const AdapterRow& row, const std::string& where) const {
+    const std::string named = find_metric(row.metric).unit;
+    if (row.unit.empty() || row.unit == named || !is_scale(named)) return;
+    refuse(where,
+           fmt::format("{0} is in {1} by its name, found the unit \"{2}\": give the value in "
+                       "{1}, or the metric a name that says no unit",
+                       row.metric, named, shown(row.unit)));
 }
 
 void Rows::add(AdapterRow row, const std::string& where) {

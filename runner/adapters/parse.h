@@ -39,6 +39,8 @@ public:
     // A whole text as a number.
     double number_in(std::string_view text, std::string_view line) const;
 
+    // Refuses a unit that the metric's name contradicts: wall_seconds in ms.
+    void check_unit(const AdapterRow& row, const std::string& where) const;
     // Fills an absent unit and direction from the metric's definition, then from the unit.
     void add(AdapterRow row, const std::string& where);
     // One row for each value.

@@ -24,6 +24,7 @@ AdapterRow row_of(const Rows& rows, const Pattern& pattern, const Pattern::Found
             row.labels[group] = text;
         }
     }
+    rows.check_unit(row, found.groups[0]);
     return row;
 }
 

@@ -58,6 +58,7 @@ CommandSetup command_setup(const Spec& spec, const Arguments& arguments, const P
     setup.spec = &spec;
     setup.directory = fs::current_path().string();
     setup.repository = resolve_repository(spec.subject.repo);
+    setup.project = project_root();
     if (!spec.subject.model.empty())
         setup.model_path = resolve_model(spec.subject.model, arguments, use.submitter, use.stop);
     setup.host_lock_fd = use.host_lock_fd;

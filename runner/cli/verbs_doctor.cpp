@@ -97,7 +97,8 @@ void add_database_findings(const Arguments& arguments, std::vector<Finding>& all
 void add_confinement_findings(std::vector<Finding>& all) {
     const std::string trouble = confinement_trouble();
     all.push_back({trouble.empty()
-                       ? "programs of others run confined; limits: " + describe(tree_means())
+                       ? "programs of others run confined; limits: " + describe(tree_means()) +
+                             "; CPUs: those of \"cpus\" in a registration's limits, by affinity"
                        : "programs of others do not run here: " + trouble,
                    {},
                    {},

@@ -101,7 +101,8 @@ AdapterInput gather(const Adapter& adapter, const MeasuredCommand& command, cons
         case ResultFrom::file:
             // A link would make us read whatever the program points to.
             if (!fs::is_regular_file(fs::symlink_status(file))) {
-                throw Error(fmt::format("the program wrote no result; is it {}?", adapter.reads));
+                throw Error(fmt::format("the program wrote no result; the adapter {} reads {}",
+                                        adapter.name, adapter.reads));
             }
             if (fs::file_size(file) > kMostBytes) throw Error("its result is larger than 64 MiB");
             text = read_file(file);

@@ -18,30 +18,49 @@ using Words = std::vector<std::string>;
 constexpr std::string_view kShellOnly = "|&;<>()$`*?[";
 constexpr std::string_view kShellFirst = "#~";  // at the beginning of a word
 
+[[noreturn]] void refuse_shell(const std::string& line, char c) {
+    throw Error(
+        fmt::format("{}: found {}, which only a shell understands; commands run without "
+                    "one. Quote it with ' if the program is to see it, or name the shell: "
+                    "sh -c '…'",
+                    line, c));
+}
+
+// What stands between two quotes, as a shell reads it; `at` moves past the second one. Within
+// double quotes a shell still replaces variables and commands.
+std::string quoted_part(const std::string& line, char quote, std::size_t& at) {
+    std::string part;
+    for (; at < line.size() && line[at] != quote; ++at) {
+        const bool next = quote == '"' && line[at] == '\\' && at + 1 < line.size();
+        if (next && std::string_view("\"\\$`").find(line[at + 1]) != std::string_view::npos)
+            ++at;
+        else if (quote == '"' && (line[at] == '$' || line[at] == '`'))
+            refuse_shell(line, line[at]);
+        part += line[at];
+    }
+    if (at == line.size())
+        throw Error(fmt::format("{}: a {} is opened and never closed", line, quote));
+    ++at;
+    return part;
+}
+
+constexpr std::string_view kBetweenWords = " \t\n\r";
+
 // The word that begins at `at`, which moves past it.
 std::string next_word(const std::string& line, std::size_t& at) {
     std::string word;
     const std::size_t begin = at;
-    while (at < line.size() && line[at] != ' ' && line[at] != '\t') {
+    while (at < line.size() && kBetweenWords.find(line[at]) == kBetweenWords.npos) {
         const char c = line[at++];
         if (c == '\\') {
             if (at == line.size())
                 throw Error("a command ends with \\, which takes the next character");
             word += line[at++];
         } else if (c == '\'' || c == '"') {
-            const std::size_t end = line.find(c, at);
-            if (end == line.npos) {
-                throw Error(fmt::format("{}: a {} is opened and never closed", line, c));
-            }
-            word += line.substr(at, end - at);
-            at = end + 1;
+            word += quoted_part(line, c, at);
         } else if (kShellOnly.find(c) != kShellOnly.npos ||
                    (at - 1 == begin && kShellFirst.find(c) != kShellFirst.npos)) {
-            throw Error(
-                fmt::format("{}: found {}, which only a shell understands; commands run without "
-                            "one. Quote it if "
-                            "the program is to see it, or name the shell: sh -c '…'",
-                            line, c));
+            refuse_shell(line, c);
         } else {
             word += c;
         }
@@ -60,7 +79,7 @@ bool plain(const std::string& word) {
 Words split_words(const std::string& line) {
     Words words;
     for (std::size_t at = 0; at < line.size();) {
-        if (line[at] == ' ' || line[at] == '\t') {
+        if (kBetweenWords.find(line[at]) != kBetweenWords.npos) {
             ++at;
         } else {
             words.push_back(next_word(line, at));

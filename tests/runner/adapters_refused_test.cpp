@@ -44,6 +44,26 @@ TEST(AdaptersRefused, FailuresAreNotResults) {
                    "nothing was measured");
 }
 
+// A ratio of two units, or a number whose name says another unit, would be a wrong verdict.
+TEST(AdaptersRefused, OneSeriesHasOneUnitAndOneDirection) {
+    expect_refused("lines", R"({"metric": "wall_seconds", "value": 500, "unit": "ms"})",
+                   "wall_seconds is in s by its name");
+    EXPECT_EQ(find_adapter("lines")
+                  ->read(R"({"metric": "page_faults", "value": 5, "unit": "count"})")
+                  .size(),
+              1U);
+    const auto of = [](const std::string& text) {
+        return error_of(
+            [&] { select_series(find_adapter("lines")->read(text), {.metric = "speed"}); });
+    };
+    EXPECT_THAT(of("{\"metric\": \"speed\", \"value\": 900, \"unit\": \"ms\"}\n"
+                   "{\"metric\": \"speed\", \"value\": 1.1, \"unit\": \"s\"}\n"),
+                HasSubstr("in ms and in s in one run"));
+    EXPECT_THAT(of("{\"metric\": \"speed\", \"value\": 9, \"direction\": \"lower\"}\n"
+                   "{\"metric\": \"speed\", \"value\": 8, \"direction\": \"higher\"}\n"),
+                HasSubstr("both that lower and that higher"));
+}
+
 TEST(AdaptersRefused, NothingMeasured) {
     for (const char* adapter : {"llama-bench", "hyperfine", "google-benchmark", "go", "perf",
                                 "lines", "steady-engine", "criterion", "asv"}) {

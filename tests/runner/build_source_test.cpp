@@ -107,6 +107,75 @@ TEST(BuildSourceTest, SubmodulesComeAlong) {
     EXPECT_EQ(read_line_or_empty(out + "/lib/part/inner"), "one");
 }
 
+// Where git keeps the objects is git's business: a linked work tree has none of its own, and a
+// colon separates folders in the variable that names them.
+TEST(BuildSourceTest, LinkedWorkTreesAndOddPathsAreRepositories) {
+    const GitFixture repository;
+    repository.write("file", "one\n");
+    repository.commit("first");
+    const std::string linked = repository.beside("linked"),
+                      odd = repository.beside("with: a \"colon\" é");
+    repository.git({"worktree", "add", "--quiet", linked, "-b", "other"});
+    repository.git({"clone", "--quiet", repository.path(), odd});
+    for (const std::string& path : {linked, odd}) {
+        std::ofstream(path + "/file") << "changed\n";
+        const Source source(path);
+        const std::string out = repository.beside("out-" + random_hex(4));
+        fs::create_directories(out);
+        source.extract(source.resolve("."), out);
+        EXPECT_EQ(read_line_or_empty(out + "/file"), "changed") << path;
+        EXPECT_EQ(source.resolve("HEAD").commit, repository.git({"rev-parse", "HEAD"})) << path;
+    }
+}
+
+// What Steady writes beside the program is no change of the program.
+TEST(BuildSourceTest, OwnQuestionsAndEntriesAreNoChange) {
+    const GitFixture repository;
+    repository.write("sub/[a] file", "one\n");
+    repository.write("sub/experiments/tracked.json", "{}\n");
+    const std::string head = repository.commit("first");
+    const Source source(repository.path(), nullptr, repository.path() + "/sub");
+    repository.write("sub/experiments/ab-x.json", "{}\n");
+    repository.write("sub/journal/2026-01-01-ab-x.md", "x\n");
+    EXPECT_EQ(source.resolve(".").commit, head);
+    EXPECT_EQ(Source(repository.path()).resolve(".").commit, "") << "they are there";
+    repository.write("sub/experiments/input.txt", "new\n");
+    EXPECT_EQ(source.resolve(".").commit, "") << "another new file counts";
+    fs::remove(repository.path() + "/sub/experiments/input.txt");
+    EXPECT_EQ(source.resolve(".").commit, head);
+    repository.write("sub/experiments/tracked.json", "{ }\n");
+    EXPECT_EQ(source.resolve(".").commit, "") << "a tracked one counts";
+}
+
+// A tree of git names a submodule's commit, so what is not committed there would not be built.
+TEST(BuildSourceTest, AChangedSubmoduleIsRefusedNotLeftOut) {
+    const GitFixture part, whole;
+    part.write("inner", "one\n");
+    part.commit("first");
+    whole.git({"submodule", "--quiet", "add", part.path(), "lib/part"});
+    whole.commit("with a part");
+    const Source source(whole.path());
+    EXPECT_EQ(source.resolve(".").commit, whole.git({"rev-parse", "HEAD"}));
+    whole.write("lib/part/inner", "changed\n");
+    const std::string told = message_of([&] { source.resolve("."); });
+    EXPECT_THAT(told, HasSubstr("lib/part"));
+    EXPECT_THAT(told, HasSubstr("commit"));
+    EXPECT_EQ(message_of([&] { source.resolve("main"); }), "") << "a commit is what it is";
+}
+
+TEST(BuildSourceTest, AShallowCloneSaysThatItIsOne) {
+    const GitFixture repository;
+    repository.write("file", "one\n");
+    repository.commit("first");
+    repository.write("file", "two\n");
+    repository.commit("second");
+    const std::string shallow = repository.beside("shallow");
+    repository.git({"clone", "--quiet", "--depth", "1", "file://" + repository.path(), shallow});
+    const Source source(shallow);
+    EXPECT_THAT(message_of([&] { source.resolve("HEAD~1"); }), HasSubstr("fetch --unshallow"));
+    EXPECT_EQ(message_of([&] { source.resolve("HEAD"); }), "");
+}
+
 void compile(const std::string& text, const std::string& file,
              const std::vector<std::string>& arguments) {
     std::ofstream(file + ".c") << text;

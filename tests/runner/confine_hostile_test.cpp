@@ -105,6 +105,22 @@ protected:
 INSTANTIATE_TEST_SUITE_P(Ways, Confined, ::testing::Bool(),
                          [](const auto& way) { return way.param ? "ByRoot" : "ByUser"; });
 
+TEST_P(Confined, RunsOnTheCpusOfItsRegistration) {
+    const auto allowed = [&] {
+        const ChildEnd end =
+            run_child(confined({"/usr/bin/grep", "Cpus_allowed_list", "/proc/self/status"}), 30);
+        EXPECT_TRUE(end.ok()) << end.describe();
+        return end.out;
+    };
+    confinement_.cpus = "0";
+    EXPECT_EQ(allowed(), "Cpus_allowed_list:\t0\n");
+    EXPECT_EQ(describe_cpus(confinement_), "0, by affinity (taskset)");
+    for (const char* none : {"4000", "1-0", "0,4000"}) {
+        confinement_.cpus = none;
+        EXPECT_THROW(confined({"/usr/bin/true"}), Error) << none;
+    }
+}
+
 TEST_P(Confined, CannotReachTheDatabase) {
     const ThrowawayDatabase database;
     const std::string& url = database.url();

@@ -184,6 +184,8 @@ TEST_F(Outside, BadWordsAreRefusedBeforeAnythingRuns) {
              {{"ab", "./burn 1 | wc", "./burn 2"}, "only a shell understands"},
              {{"ab", "./burn 'x", "./burn 2"}, "never closed"},
              {{"ab", "./no-such 1", "./burn 2"}, "there is no program"},
+             {{"ab", "burn 1", "./burn 2"}, "is ./burn"},
+             {{"ab", "./burn \"$N\"", "./burn 2"}, "only a shell understands"},
              {{"ab", "./burn 1", "./burn 2", "--adapter", "llama"}, "llama-bench"},
              {{"ab", "--rev", "main", "./burn 1"}, "needed 2"},
              {{"ab", "./burn 1", "./burn 2", "--metric", "frobs"}, "allowed without --adapter"},
@@ -241,6 +243,27 @@ TEST_F(Outside, ZeroAgainstMoreIsDecidedAndSaid) {
     const std::string told = done.json().at("sentence");
     EXPECT_TRUE(told.ends_with("read the direction, not the size.")) << told;
     EXPECT_EQ(told.find("at least"), std::string::npos) << told;
+}
+
+// 900 ms against 1.1 s is no gain; nor is a gain what the program itself calls a loss.
+TEST_F(Outside, UnitsAndDirectionsMustAgree) {
+    write("speed.sh",
+          "printf '{\"metric\": \"speed\", \"value\": %s, \"unit\": \"%s\"%s}\\n' \"$1\" "
+          "\"$2\" \"$3\"\n");
+    const auto ask = [&](const std::string& a, const std::string& b) {
+        return cli.run({"ab", "sh speed.sh " + a, "sh speed.sh " + b, "--json", "--adapter",
+                        "lines", "--metric", "speed", "--direction", "lower"});
+    };
+    const CliResult units = ask("900 ms", "1.1 s");
+    EXPECT_EQ(units.code, 10) << units.out << units.err;
+    EXPECT_EQ(units.json().at("reason"), "wrong_output");
+    EXPECT_NE(units.out.find("it measured speed in s, an earlier run of this comparison in ms"),
+              std::string::npos)
+        << units.out;
+    const CliResult ways = ask("9 ms ',\"direction\":\"higher\"'", "8 ms");
+    EXPECT_EQ(ways.json().at("reason"), "baseline_failed") << ways.out << ways.err;
+    EXPECT_NE(ways.out.find("better when higher, the experiment when lower"), std::string::npos)
+        << ways.out;
 }
 
 // The seam's promise: what cannot be run is refused where it is asked, not in a worker.

@@ -173,6 +173,7 @@ TEST(RegistryFiles, MistakesAreNamedWithTheirPlace) {
         {"/name", [](Json& j) { j["name"] = "parser2"; }, "the file's name"},
         {"/env_allowed/THREADS", [](Json& j) { j["env_allowed"]["THREADS"] = "("; }, "regular"},
         {"/limits/processes", [](Json& j) { j["limits"]["processes"] = 0; }, "whole number"},
+        {"/limits/cpus", [](Json& j) { j["limits"]["cpus"] = "all"; }, "such as 1 or 2-3,6"},
     };
     for (const Mistake& mistake : mistakes) {
         Json file = registration();

@@ -90,8 +90,11 @@ TEST(SpecCommands, WordsAreCutAsTyped) {
     EXPECT_EQ(split_words("sort -S 64M  big.txt"), (Words{"sort", "-S", "64M", "big.txt"}));
     EXPECT_EQ(split_words(R"(grep -e 'a b' "c'd" e\ f x=~)"),
               (Words{"grep", "-e", "a b", "c'd", "e f", "x=~"}));
-    for (const char* line :
-         {"", "a | b", "a > b", "a; b", "a $HOME", "a *.txt", "a `b`", "~/a", "'a", "a\\"}) {
+    EXPECT_EQ(split_words(R"(say "a \"b\" \\ \n" '\"$x`' )"),
+              (Words{"say", R"(a "b" \ \n)", R"(\"$x`)"}));
+    EXPECT_EQ(split_words("sort\n-u a\r\n"), (Words{"sort", "-u", "a"}));
+    for (const char* line : {"", "\n", R"(a "$HOME")", R"(a "`b`")", R"(a "b\")", "a | b", "a > b",
+                             "a; b", "a $HOME", "a *.txt", "a `b`", "~/a", "'a", "a\\"}) {
         EXPECT_THROW(split_words(line), Error) << line;
     }
     for (const Words& words :

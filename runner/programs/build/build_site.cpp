@@ -216,6 +216,7 @@ ChildOptions BuildSite::command(const BuildRecipe& recipe,
     if (options_.confinement) {
         Confinement confinement = *options_.confinement;
         confinement.writable = {directory_};
+        confinement.cpus.clear();  // a build may use all of them
         return confined(options, confinement);
     }
     const auto program = find_tool(options.argv.front(), directory_);

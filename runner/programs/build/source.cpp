@@ -12,6 +12,7 @@
 #include "runner/base/json_reader.h"
 #include "runner/platform/files.h"
 #include "runner/platform/tools.h"
+#include "runner/spec/spec_command.h"
 
 namespace steady {
 namespace {
@@ -27,9 +28,18 @@ std::string last_line(const std::string& text) {
     return text.substr(begin == std::string::npos ? 0 : begin + 1, end - begin);
 }
 
+// As git reads it in a list: a colon separates, quotes protect.
+std::string quoted_path(const std::string& path) {
+    std::string out = "\"";
+    for (const char c : path)
+        out += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+    return out + "\"";
+}
+
 // The user's own settings of git (which repositories are safe) lie in the home directory.
 std::map<std::string, std::string> git_environment() {
-    std::map<std::string, std::string> env{{"GIT_TERMINAL_PROMPT", "0"}};
+    std::map<std::string, std::string> env{{"GIT_TERMINAL_PROMPT", "0"},
+                                           {"GIT_OPTIONAL_LOCKS", "0"}};
     for (const char* name : {"HOME", "XDG_CONFIG_HOME"}) {
         if (const char* value = std::getenv(name)) env[name] = value;
     }
@@ -52,9 +62,24 @@ bool in_repository(const fs::path& folder) {
     }
 }
 
+// Files that Steady itself writes below the folder: questions and journal entries. Not tracked by
+// git, they are no part of a program: writing one would change its tree.
+std::vector<std::string> own_file_patterns(const std::string& folder) {
+    std::string plain;
+    for (const char c : folder)
+        plain += std::string_view("*?[\\").find(c) == std::string_view::npos
+                     ? std::string(1, c)
+                     : std::string("\\") + c;
+    std::vector<std::string> patterns;
+    for (const char* files : {"experiments/*.json", "journal/*.md", "journal/*.svg"})
+        patterns.push_back(":(exclude,top,glob)" + plain + files);
+    return patterns;
+}
+
 }  // namespace
 
-Source::Source(const std::string& path, const StopSignal* stop) : stop_(stop), root_(path) {
+Source::Source(const std::string& path, const StopSignal* stop, const std::string& project)
+    : stop_(stop), root_(path) {
     std::error_code error;
     root_ = fs::canonical(path, error).string();
     if (error || !fs::is_directory(root_)) {
@@ -67,11 +92,16 @@ Source::Source(const std::string& path, const StopSignal* stop) : stop_(stop), r
             "commands",
             root_));
     }
-    const auto facts = lines_of(git({"rev-parse", "--is-bare-repository", "--absolute-git-dir"}));
-    if (facts.size() != 2) throw Error(fmt::format("{} is no git repository", root_));
+    const auto facts = lines_of(git({"rev-parse", "--path-format=absolute", "--is-bare-repository",
+                                     "--git-dir", "--git-path", "objects"}));
+    if (facts.size() != 3) throw Error(fmt::format("{} is no git repository", root_));
     bare_ = facts[0] == "true";
     git_dir_ = facts[1];
+    objects_ = facts[2];  // of a linked work tree elsewhere than its git_dir_
     root_ = bare_ ? git_dir_ : git({"rev-parse", "--show-toplevel"});
+    const std::string real = fs::weakly_canonical(project, error).string() + "/";
+    if (!bare_ && !project.empty() && real.starts_with(root_ + "/"))
+        own_files_ = own_file_patterns(real.substr(root_.size() + 1));
 }
 
 Source::~Source() {
@@ -88,7 +118,7 @@ std::string Source::git(const std::vector<std::string>& arguments,
     options.env.merge(env);
     if (!scratch_.empty()) {
         options.env["GIT_OBJECT_DIRECTORY"] = scratch_ + "/objects";
-        options.env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = git_dir_ + "/objects";
+        options.env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = quoted_path(objects_);
     }
     options.directory = root_;
     options.limits = {};
@@ -114,6 +144,23 @@ std::string Source::scratch() const {
     return scratch_;
 }
 
+// Submodules whose files are not those of a commit: "1 .M S.MU …  path".
+std::vector<std::string> Source::changed_submodules() const {
+    std::vector<std::string> paths;
+    std::stringstream in(git(
+        {"status", "--porcelain=v2", "-z", "--ignore-submodules=none", "--untracked-files=no"}));
+    for (std::string entry; std::getline(in, entry, '\0');) {
+        constexpr std::size_t kFlags = 5, kFieldsBeforePath = 8;
+        if (!entry.starts_with("1 ") || entry.size() < 10 || entry[kFlags] != 'S') continue;
+        if (entry[kFlags + 2] != 'M' && entry[kFlags + 3] != 'U') continue;
+        std::size_t at = 0;
+        for (std::size_t field = 0; field < kFieldsBeforePath; ++field)
+            at = entry.find(' ', at) + 1;
+        paths.push_back(entry.substr(at));
+    }
+    return paths;
+}
+
 // The tree of the files as they are.
 std::string Source::working_tree() const {
     if (bare_) {
@@ -122,10 +169,19 @@ std::string Source::working_tree() const {
                         "name a branch, tag or commit",
                         root_));
     }
+    if (const auto changed = changed_submodules(); !changed.empty()) {
+        throw Error(fmt::format(
+            "the submodule {} of {} has changes that are not committed, which a build of \".\" "
+            "would not have: commit or stash them there (`git -C {} status` lists them)",
+            shown_text(changed[0]), root_, joined_words({root_ + "/" + changed[0]})));
+    }
     const std::string index = scratch() + "/index";
     std::error_code ignored;  // git's own index knows which files did not change: a head start
     fs::copy_file(git_dir_ + "/index", index, fs::copy_options::overwrite_existing, ignored);
-    git({"add", "--all", "--", ":/"}, {{"GIT_INDEX_FILE", index}});
+    std::vector<std::string> add{"add", "--all", "--", ":/"};
+    add.insert(add.end(), own_files_.begin(), own_files_.end());
+    git(add, {{"GIT_INDEX_FILE", index}});
+    git({"add", "--update", "--", ":/"}, {{"GIT_INDEX_FILE", index}});  // tracked ones do count
     return git({"write-tree"}, {{"GIT_INDEX_FILE", index}});
 }
 
@@ -145,11 +201,23 @@ Revision Source::resolve(const std::string& revision) const {
     try {
         found.commit = commit_of();
     } catch (const Error& error) {
-        if (error.exit_code == kExitInterrupted || revision == ".") throw;
+        if (error.exit_code == kExitInterrupted) throw;
+        if (revision == ".") {
+            throw Error(
+                fmt::format("{} has no commit yet, so there is nothing to compare with: "
+                            "`git commit` makes one",
+                            root_));
+        }
+        if (git({"rev-parse", "--is-shallow-repository"}) == "true") {
+            throw Error(
+                fmt::format("{} is not in {}, a clone that holds only part of the history: "
+                            "`git -C {} fetch --unshallow` gets the rest",
+                            shown_text(revision), root_, joined_words({root_})));
+        }
         throw Error(
             fmt::format("{} is no revision of {}: {}; `git -C {} branch -a` and `git tag` "
                         "list what there is",
-                        shown_text(revision), root_, error.what(), root_));
+                        shown_text(revision), root_, error.what(), joined_words({root_})));
     }
     found.tree = git({"rev-parse", found.commit + "^{tree}"});
     found.subject = git({"show", "-s", "--format=%s", found.commit, "--"});

@@ -20,7 +20,10 @@ struct Revision {
 class Source {
 public:
     // `path`: a work tree, a folder in it, or a bare repository. Throws Error naming what git says.
-    explicit Source(const std::string& path, const StopSignal* stop = nullptr);
+    // `project`: a folder in it in which Steady writes experiments/ and journal/; "." leaves out
+    // those files where git does not track them.
+    explicit Source(const std::string& path, const StopSignal* stop = nullptr,
+                    const std::string& project = {});
     ~Source();
     Source(const Source&) = delete;
     Source& operator=(const Source&) = delete;
@@ -45,9 +48,11 @@ public:
 private:
     std::string scratch() const;
     std::string working_tree() const;
+    std::vector<std::string> changed_submodules() const;
 
     const StopSignal* stop_;
-    std::string root_, git_dir_;
+    std::string root_, git_dir_, objects_;
+    std::vector<std::string> own_files_;  // patterns of git
     bool bare_ = false;
     mutable std::string scratch_;  // objects and index of uncommitted files
 };

@@ -67,10 +67,20 @@ void CommandArms::describe(const std::string& name) {
     const ConfinedStart start =
         run.confinement ? confined_start(*run.confinement, run.directory) : ConfinedStart{};
     const ProgramFacts facts = program_facts(program_path(run.argv[0], run.directory), start);
+    const std::string other = run.confinement ? "" : other_program(run.argv[0], facts.path);
+    if (!other.empty() && setup_.message) {
+        setup_.message(
+            fmt::format("{}: {} is {} here; your PATH has {}: give that path if you "
+                        "mean it",
+                        name, run.argv[0], facts.path, other));
+    }
     arm.facts["confined"] = !run.confinement           ? "no"
                             : run.confinement->network ? "yes, with the network"
                                                        : "yes, without a network";
-    if (run.confinement) arm.facts["limits"] = steady::describe(*run.confinement->means);
+    if (run.confinement) {
+        arm.facts["limits"] = steady::describe(*run.confinement->means);
+        arm.facts["cpus"] = describe_cpus(*run.confinement);
+    }
     arm.facts["program"] = facts.path;
     Fingerprint print;
     add_program(print, "program", facts);
@@ -83,7 +93,7 @@ const ProgramReport& CommandArms::prepare() {
     report_.emplace();
     const Spec& spec = *setup_.spec;
     if (!setup_.repository.empty() && !source_) {
-        source_ = std::make_unique<Source>(setup_.repository, setup_.stop);
+        source_ = std::make_unique<Source>(setup_.repository, setup_.stop, setup_.project);
         BuildOptions options;
         options.program = spec.subject.name.empty() ? spec.subject.repo : spec.subject.name;
         options.confinement = setup_.confinement;
@@ -108,10 +118,11 @@ const ProgramReport& CommandArms::prepare() {
             refuse(name,
                    fmt::format("{}: {}{}", built ? "is built, but cannot be run" : "does not build",
                                error.what(),
-                               built && spec.subject.build.empty()
+                               !built ? ""
+                               : spec.subject.build.empty()
                                    ? "; the tree holds what is committed: a program that has to "
                                      "be built needs \"build\", with ab --build 'COMMAND'"
-                                   : ""));
+                                   : "; commands run in the top folder of the revision"));
             break;
         }
     }
@@ -153,7 +164,7 @@ std::map<std::string, std::string> check_command_arms(const CommandSetup& setup)
     const Spec& spec = *setup.spec;
     std::map<std::string, std::string> commits;
     if (!setup.repository.empty()) {
-        const Source source(setup.repository, setup.stop);
+        const Source source(setup.repository, setup.stop, setup.project);
         for (const std::string& name : arm_names(spec)) {
             const Revision revision = source.resolve(spec.arms.at(name).rev);
             commits[name] = revision.commit.empty() ? "tree " + revision.tree : revision.commit;

@@ -21,6 +21,7 @@ struct CommandSetup {
     const Spec* spec = nullptr;  // must outlive the executor
     std::string directory;       // absolute: where commands run that are not built
     std::string repository;      // path of subject.repo; empty without one
+    std::string project;         // where Steady writes questions and entries; see Source
     std::string model_path;      // of subject.model; empty without one
     int host_lock_fd = -1;       // inherited by every child
     const StopSignal* stop = nullptr;

@@ -175,7 +175,7 @@ void CommandExecutor::try_metrics(const Gate& gate, OutputsReport& report) {
         std::string trouble;
         try {
             for (const auto& [metric, unit] : timed_run(arm, gate).readings.units)
-                report.units[metric] = unit;
+                if (same_unit(gate, metric, unit, arm)) report.units[metric] = unit;
         } catch (const RunFailed& failure) {
             trouble = told(failure);
         }
@@ -189,8 +189,7 @@ void CommandExecutor::try_metrics(const Gate& gate, OutputsReport& report) {
 // The same with one turn of each process.
 void CommandExecutor::try_turns(const Gate& gate, OutputsReport& report) {
     try {
-        const TurnValues turns = this->turns(gate, "0", PairKind::measure);
-        report.units.insert(turns.units.begin(), turns.units.end());
+        report.units.merge(this->turns(gate, "0", PairKind::measure).units);
     } catch (const RunFailed& failure) {
         const std::string trouble = told(failure);
         if (failure.arm == "B") throw CandidateFailed(trouble);
@@ -256,11 +255,25 @@ CommandExecutor::Values CommandExecutor::turn(const std::string& arm, const Gate
             if (!noise.empty()) disturbed = kNoiseReason + noise;
         }
         for (const auto& [metric, read] : readings.values) {
+            if (!same_unit(gate, metric, readings.units.at(metric), arm)) continue;
             auto& all = values[metric];
             all.insert(all.end(), read.begin(), read.end());
         }
     }
     return values;
+}
+
+// The ratio of two units says nothing.
+bool CommandExecutor::same_unit(const Gate& gate, const std::string& metric,
+                                const std::string& unit, const std::string& arm) {
+    const std::string& known = units_.emplace(gate.id + " " + metric, unit).first->second;
+    if (known == unit) return true;
+    if (metric != gate.metric) return false;
+    throw RunFailed("protocol",
+                    fmt::format("it measured {} in {}, an earlier run of this comparison in {}; "
+                                "let both arms print one unit",
+                                metric, unit_text(unit), unit_text(known)),
+                    arm == "B0" ? "B" : arm);
 }
 
 bool CommandExecutor::in_lockstep() const { return spec().schedule.mode == Mode::lockstep; }
@@ -269,7 +282,19 @@ TurnValues CommandExecutor::turns(const Gate& gate, const std::string& coins, Pa
     const auto line_of = [&](const char* arm) {
         return [this, arm, &gate] { return arms_.line(arm, gate); };
     };
-    return measure_turns(gate, spec().schedule, coins, line_of("A"), line_of(second_arm(kind)));
+    TurnValues turns =
+        measure_turns(gate, spec().schedule, coins, line_of("A"), line_of(second_arm(kind)));
+    for (const auto& [arm, units] :
+         {std::pair("A", turns.units_a), std::pair("B", turns.units_b)}) {
+        for (const auto& [metric, unit] : units) {
+            if (same_unit(gate, metric, unit, arm)) {
+                turns.units[metric] = unit;
+            } else {
+                (*arm == 'A' ? turns.a : turns.b).erase(metric);
+            }
+        }
+    }
+    return turns;
 }
 
 void CommandExecutor::measure_lockstep(const Gate& gate, Pair& pair, std::string& disturbed) {

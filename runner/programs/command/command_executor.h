@@ -49,10 +49,15 @@ private:
     void measure_processes(const MeasureRequest& request, const Gate& gate, Pair& pair,
                            std::string& disturbed, std::string& turn_of);
     void settle();
+    // False: this metric has another unit than before and is left out. Throws where it decides.
+    bool same_unit(const Gate& gate, const std::string& metric, const std::string& unit,
+                   const std::string& arm);
 
     CommandArms arms_;
     // What each arm printed and wrote for the correctness gates, for its proofs.
     std::map<std::string, std::string> logs_, proof_files_;
+    // The unit of each gate's metrics, as first read: "speed wall_ms" → "ms".
+    std::map<std::string, std::string> units_;
     std::set<int> warm_;  // gates whose arms have run before
     bool measured_before_ = false;
     NoisyTries tries_;

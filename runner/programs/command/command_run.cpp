@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 
 #include "kernels/base/error.h"
 #include "runner/platform/noise.h"
+#include "runner/platform/tools.h"
 
 namespace steady {
 namespace {
@@ -58,8 +60,23 @@ std::string program_path(const std::string& name, const std::string& directory) 
     for (std::string folder; std::getline(folders, folder, ':');) {
         if (executable(folder + "/" + name)) return folder + "/" + name;
     }
-    throw Error(fmt::format("there is no program {} in {}; name one elsewhere by its path", name,
-                            kProgramFolders));
+    if (executable(directory + "/" + name)) {
+        throw Error(fmt::format("there is no program {} in {}; the one in {} is ./{}", name,
+                                kProgramFolders, directory, name));
+    }
+    const auto elsewhere = find_tool(name);
+    throw Error(fmt::format("there is no program {} in {}, where runs look for it; {}", name,
+                            kProgramFolders,
+                            elsewhere ? "your PATH has " + *elsewhere + ": give that path"
+                                      : "name one elsewhere by its path"));
+}
+
+std::string other_program(const std::string& name, const std::string& found) {
+    if (name.find('/') != std::string::npos) return {};
+    const auto callers = find_tool(name);
+    std::error_code error;
+    if (!callers || std::filesystem::equivalent(*callers, found, error) || error) return {};
+    return *callers;
 }
 
 std::string CommandRun::how() const {
@@ -75,6 +92,9 @@ MeasuredCommand measured_command(const CommandLine& line) {
     command.argv = line.argv;
     command.argv[0] = program_path(line.argv.at(0), line.directory);
     command.env = child_environment();
+    // What a program of the caller's keeps at home: toolchains of cargo, build caches of go.
+    const char* home = std::getenv("HOME");
+    if (home != nullptr && !line.confinement) command.env["HOME"] = home;
     for (const auto& [name, value] : line.env) command.env[name] = value;
     command.env["PATH"] = kProgramFolders;
     command.directory = line.directory;

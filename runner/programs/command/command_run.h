@@ -43,7 +43,11 @@ constexpr char kProgramFolders[] = "/usr/local/bin:/usr/bin:/bin";
 // where was looked.
 std::string program_path(const std::string& name, const std::string& directory);
 
-// With a fixed environment beside the line's own. Throws Error when there is no such program.
+// What the caller's PATH finds under that name, where it is another file than `found`.
+std::string other_program(const std::string& name, const std::string& found);
+
+// With a fixed environment beside the line's own, and HOME as it is unless it is confined. Throws
+// Error when there is no such program.
 MeasuredCommand measured_command(const CommandLine& line);
 
 // The run that `run` makes, and what others did to the machine meanwhile.

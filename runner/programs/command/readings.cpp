@@ -1,11 +1,14 @@
 // The adapter says how its program is asked for numbers and where they then stand.
 #include "runner/programs/command/readings.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <sstream>
 
 #include "kernels/base/error.h"
 #include "runner/programs/command/scratch_folder.h"
+#include "runner/spec/spec_command.h"
 
 namespace steady {
 namespace {
@@ -31,6 +34,18 @@ RowSelection selection_of(const Gate& gate, const std::string& metric) {
         selection.labels[label] = piece.substr(equals + 1);
     }
     return selection;
+}
+
+// What the program says of its own number and what the experiment says of it must agree.
+void check_direction(const Gate& gate, const Series& series) {
+    if (!series.direction_said || !series.direction) return;
+    const Direction asked =
+        higher_is_better(gate) ? Direction::higher_is_better : Direction::lower_is_better;
+    if (*series.direction == asked) return;
+    throw Error(fmt::format(
+        "the program says that {} is better when {}, the experiment when {}: correct one of them "
+        "(\"direction\" of the gate, with ab --direction)",
+        series.metric, name(*series.direction), name(asked)));
 }
 
 void put(Readings& readings, const Series& series) {
@@ -61,11 +76,9 @@ Readings readings_of(const Gate& gate, const std::vector<AdapterRow>& rows) {
             readings.values.erase(row.metric);  // several series, none of them asked for
         }
     }
-    const bool labelled = std::any_of(rows.begin(), rows.end(), [&](const AdapterRow& row) {
-        return row.metric == gate.metric && !row.labels.empty();
-    });
-    if (labelled || !readings.values.contains(gate.metric))
-        put(readings, select_series(rows, selection_of(gate, gate.metric)));
+    const Series decides = select_series(rows, selection_of(gate, gate.metric));
+    check_direction(gate, decides);
+    put(readings, decides);
     return readings;
 }
 

@@ -29,7 +29,8 @@ ChildOptions child_of(const CommandLine& line) {
 
 // Each turn's statistic, for every metric that all turns have.
 void take(const Gate& gate, const std::vector<std::vector<AdapterRow>>& turns, const char* arm,
-          std::map<std::string, std::vector<double>>& values, TurnValues& out) {
+          std::map<std::string, std::vector<double>>& values,
+          std::map<std::string, std::string>& units) {
     for (const auto& rows : turns) {
         Readings readings;
         try {
@@ -37,9 +38,18 @@ void take(const Gate& gate, const std::vector<std::vector<AdapterRow>>& turns, c
         } catch (const Error& error) {
             throw RunFailed("protocol", error.what(), arm);
         }
-        for (const auto& [metric, repetitions] : readings.values)
-            values[metric].push_back(run_statistic(repetitions, gate.stat));
-        for (const auto& [metric, unit] : readings.units) out.units[metric] = unit;
+        for (const auto& [metric, repetitions] : readings.values) {
+            const std::string& unit = readings.units.at(metric);
+            if (units.emplace(metric, unit).first->second == unit) {
+                values[metric].push_back(run_statistic(repetitions, gate.stat));
+            } else if (metric == gate.metric) {
+                throw RunFailed("protocol",
+                                fmt::format("it measured {} in {}, and in {} a turn before; let it "
+                                            "print one unit",
+                                            metric, unit_text(unit), unit_text(units[metric])),
+                                arm);
+            }
+        }
     }
     std::erase_if(values, [&](const auto& one) { return one.second.size() != turns.size(); });
 }
@@ -60,8 +70,8 @@ TurnValues measure_turns(const Gate& gate, const ScheduleSpec& schedule, const s
         const Noise noise = noise_between(before, noise_mark());
         out.steal_share = noise.steal_share;
         out.busy_others_share = noise.busy_others_share;
-        take(gate, turns.a, "A", out.a, out);
-        take(gate, turns.b, "B", out.b, out);
+        take(gate, turns.a, "A", out.a, out.units_a);
+        take(gate, turns.b, "B", out.b, out.units_b);
     } catch (const LockstepFailure& failure) {
         if (failure.outcome == "cancelled") throw Error{"cancelled", kExitInterrupted};
         throw RunFailed(failure.outcome, failure.what(), failure.arm);

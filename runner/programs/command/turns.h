@@ -24,7 +24,7 @@ struct RunFailed : std::runtime_error {
 struct TurnValues {
     // metric → one value per turn, in order; only metrics that every turn of the arm reported
     std::map<std::string, std::vector<double>> a, b;
-    std::map<std::string, std::string> units;
+    std::map<std::string, std::string> units_a, units_b, units;
     double steal_share = 0, busy_others_share = 0;
 };
 

@@ -4,11 +4,13 @@
 #include "runner/programs/confine/confine.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <sstream>
 
 #include "kernels/base/error.h"
 #include "runner/base/json_reader.h"
@@ -120,7 +122,32 @@ void show_own(Words& words, const Confinement& confinement, const std::string& d
     append(words, {"--remount-ro", "/dev", "--remount-ro", "/", "--chdir", directory});
 }
 
+// Every CPU of "2-3,6" must be one that we may use ourselves.
+void check_cpus(const std::string& list) {
+    cpu_set_t ours;
+    CPU_ZERO(&ours);
+    if (::sched_getaffinity(0, sizeof ours, &ours) != 0) return;
+    std::istringstream parts(list);
+    for (std::string part; std::getline(parts, part, ',');) {
+        const int first = std::stoi(part);
+        const std::size_t dash = part.find('-');
+        const int last = dash == std::string::npos ? first : std::stoi(part.substr(dash + 1));
+        for (int cpu = first; cpu <= std::max(first, last); ++cpu) {
+            if (last >= first && cpu < CPU_SETSIZE && CPU_ISSET(cpu, &ours)) continue;
+            throw Error(
+                fmt::format("cpus: found \"{}\", allowed: CPUs of this machine that the "
+                            "worker may use itself; `taskset -cp $$` lists a shell's, and "
+                            "\"limits\" of the registration names the program's",
+                            list));
+        }
+    }
+}
+
 }  // namespace
+
+std::string describe_cpus(const Confinement& confinement) {
+    return confinement.cpus.empty() ? "all" : confinement.cpus + ", by affinity (taskset)";
+}
 
 bool Confinement::started_by_root() { return ::geteuid() == 0; }
 
@@ -151,6 +178,11 @@ Words confinement_prefix(const Confinement& confinement, const std::string& dire
     auto env = confined_environment();
     for (const auto& [name, value] : confinement.env) env[name] = value;
     for (const auto& [name, value] : env) words.push_back(name + "=" + value);
+    if (!confinement.cpus.empty()) {
+        check_cpus(confinement.cpus);
+        append(words, {system_tool("taskset", "`apt-get install util-linux`"), "--cpu-list",
+                       confinement.cpus});
+    }
     append(words, {system_tool("prlimit", "`apt-get install util-linux`"),
                    fmt::format("--nproc={0}:{0}", confinement.processes),
                    fmt::format("--fsize={0}:{0}", confinement.file_bytes), "--core=0:0"});

@@ -26,6 +26,9 @@ struct Confinement {
     // private memory of one; 0: no limit.
     std::uint64_t memory_bytes = 0;
     int processes = 512;  // and threads, all together
+    // "1", "2-3,6": the CPUs that it begins on, and all that it starts with it. An affinity, which
+    // a program could change again: it arranges a measurement and protects nothing.
+    std::string cpus{};
     // Who starts it. Root gives the program a user id of its own; anybody else can only hide the
     // own one in a user namespace.
     bool by_root = started_by_root();
@@ -46,6 +49,9 @@ struct ConfinedStart {
     std::shared_ptr<const ProcessTree> tree;
 };
 ConfinedStart confined_start(const Confinement& confinement, const std::string& directory);
+
+// "1, by affinity (taskset)", "all".
+std::string describe_cpus(const Confinement& confinement);
 
 // The whole environment of a confined program, before Confinement::env.
 std::map<std::string, std::string> confined_environment();

@@ -56,7 +56,12 @@ std::string LockstepSession::hear(double timeout_s, const std::string& wanted) {
 void LockstepSession::fail(const std::string& doing) {
     const ChildEnd end = child_.finish(2);
     const std::string how = end.ok() ? "protocol" : end.outcome();
-    throw LockstepFailure(how, fmt::format("the program ended {}: {}", doing, end.describe()));
+    const char* hint = how == "timeout" ? "; does it flush stdout after each line?"
+                       : end.ok()       ? "; with lockstep it must speak the protocol of "
+                                          "runner/programs/lockstep/README.md"
+                                        : "";
+    throw LockstepFailure(how,
+                          fmt::format("the program ended {}: {}{}", doing, end.describe(), hint));
 }
 
 void LockstepSession::refuse(const std::string& line, const std::string& wanted) {

@@ -37,6 +37,10 @@ SpecRule limits() {
          "Of all processes together; absent: no limit."},
         {"scratch_mb", false, integer(1, 1U << 20U), "Of /tmp; absent: 1024."},
         {"processes", false, integer(1, 100000), "And threads, together; absent: 512."},
+        {"cpus", false,
+         pattern("^[0-9]{1,4}(-[0-9]{1,4})?(,[0-9]{1,4}(-[0-9]{1,4})?)*$",
+                 "CPUs of this machine, such as 1 or 2-3,6", 100),
+         "On which its measured runs are; absent: all."},
         {"build_minutes", false, integer(1, 1440), "For the whole build; absent: 60."},
     });
 }
@@ -68,7 +72,7 @@ const SpecRule& program_rules() {
          "Variables that arms may set, with the pattern of their values."},
         {"network", false, words({"no", "yes"}), "Whether it sees the network; absent: no."},
         {"readable", false, list(path, 1, 20), "Further folders that it may read."},
-        {"limits", false, limits(), "Memory, scratch space, processes, build time."},
+        {"limits", false, limits(), "Memory, scratch space, processes, CPUs, build time."},
     });
     return rules;
 }
@@ -122,6 +126,7 @@ RegisteredProgram decode(const JsonValue& root) {
     take_count(at(bounds, "memory_mb"), program.memory_mb);
     take_count(at(bounds, "scratch_mb"), program.scratch_mb);
     take_count(at(bounds, "processes"), program.processes);
+    program.cpus = at(bounds, "cpus").text;
     take_count(at(bounds, "build_minutes"), program.build_minutes);
     return program;
 }

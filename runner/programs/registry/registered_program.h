@@ -35,6 +35,7 @@ struct RegisteredProgram {
     std::uint64_t memory_mb = 0;        // 0: no limit
     std::uint64_t scratch_mb = 1024;
     int processes = 512;
+    std::string cpus;  // "1", "2-3,6": where its measured runs are; empty: all
     int build_minutes = 60;
 };
 

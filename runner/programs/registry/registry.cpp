@@ -130,6 +130,7 @@ Confinement confinement_of(const RegisteredProgram& program) {
     confinement.memory_bytes = program.memory_mb * kMegabyte;
     confinement.scratch_bytes = program.scratch_mb * kMegabyte;
     confinement.processes = program.processes;
+    confinement.cpus = program.cpus;
     return confinement;
 }
 

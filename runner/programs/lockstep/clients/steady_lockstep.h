@@ -5,8 +5,7 @@
 //         auto data = load();                                     // once, before the first turn
 //         return steady::lockstep([&](long n, steady::Results& out) {
 //             for (long i = 0; i < n; ++i) parse(data);           // the work, n times
-//             out.add("score", 17, "", "higher");                 // optional: wall time is
-//             measured
+//             out.add("score", 17, "", "higher");  // optional: wall time is measured
 //         });
 //     }
 //
@@ -62,7 +61,10 @@ int lockstep(Work work) {
             try {
                 work(n, results);
             } catch (const std::exception& failure) {
-                say("error " + std::string(failure.what()) + "\n");
+                std::string text = failure.what();
+                for (char& c : text)
+                    if (c == '\n' || c == '\r') c = ' ';  // a reply is one line
+                say("error " + text + "\n");
                 continue;
             }
             std::fflush(stdout);
