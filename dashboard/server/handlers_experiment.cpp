@@ -133,6 +133,17 @@ Response get_record(const Request& request, Context& context) {
     return record ? json_response(json(*record)) : no_such_experiment(request);
 }
 
+Response get_flame(const Request& request, Context& context) {
+    const auto record = find_record(request, context);
+    if (!record) return no_such_experiment(request);
+    if (!record->evidence.stacks) {
+        return error_response(404,
+                              "no sampled stacks: the experiment's file asks for them by "
+                              "\"schedule\": {\"profile\": \"frame_pointers\"}");
+    }
+    return shared_json(flame_json(record->id, *record->evidence.stacks), share_ms(*record));
+}
+
 Response get_pairs(const Request& request, Context& context) {
     const auto record = find_record(request, context);
     if (!record) return no_such_experiment(request);

@@ -45,6 +45,8 @@ const std::vector<Route>& routes() {
          get_pairs,
          "Every pair: order, values, d, discarded and why",
          {}},
+        {"GET", "/x/{id}/flame", "json", Scope::read, false, get_flame,
+         "CPU time by call stack in both arms, where the experiment asked for a profile", {}},
         {"GET",
          "/x/{id}/record",
          "json",

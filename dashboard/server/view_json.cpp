@@ -358,6 +358,7 @@ json experiment_json(const Record& record) {
                 {"program", program_json(record.evidence)},
                 {"measured", measured_json(record)},
                 {"profile", profile_json(record.evidence)},
+                {"sampled", record.evidence.stacks.has_value()},
                 {"sweep", record.evidence.sweep ? sweep_json(*record.evidence.sweep) : json()},
                 {"layout", layout_json(record)},
                 {"attempts", attempts_json(record.attempts)},
@@ -373,6 +374,37 @@ json experiment_json(const Record& record) {
                 {"analysis", record.analysis ? analysis_json(record) : json()},
                 {"planned", planned_gates(record.spec)}};
     if (out["spec"].is_discarded()) out["spec"] = json::object();
+    return out;
+}
+
+json flame_json(const std::string& id, const StackProfile& profile) {
+    const FlameGraph graph = flame_graph(profile);
+    json out = {{"id", id},
+                {"problem", profile.problem},
+                {"unwinding", profile.unwinding},
+                {"hz", profile.hz},
+                {"arms", json::object()},
+                {"a_ns", graph.a_ns},
+                {"b_ns", graph.b_ns},
+                {"frames", json::array()},
+                {"functions", json::array()}};
+    for (const auto& [name, arm] : profile.arms) {
+        out["arms"][name] = {
+            {"runs", arm.runs}, {"samples", arm.samples}, {"left_out", arm.left_out}};
+    }
+    for (const FlameFrame& one : graph.frames) {
+        out["frames"].push_back({{"depth", one.depth},
+                                 {"name", one.name},
+                                 {"a_ns", one.a_ns},
+                                 {"b_ns", one.b_ns},
+                                 {"change", one.change}});
+    }
+    for (const FlameFunction& one : graph.functions) {
+        out["functions"].push_back({{"name", one.name},
+                                    {"a_ns", one.a_ns},
+                                    {"b_ns", one.b_ns},
+                                    {"interval_ns", {one.low_ns, one.high_ns}}});
+    }
     return out;
 }
 

@@ -74,6 +74,8 @@ const std::array kVerbs{
                {"claim", "TEXT", "what is believed, for the journal"},
                {"because", "TEXT", "why, for the journal"},
                {"seed", "S", "of the coins that draw the order"},
+               {"profile", "HOW",
+                "then sample both arms' call stacks with perf: frame_pointers or dwarf"},
                {"no-journal", "", "keep the record only, write no entry"},
                {"exit-map", "MAP",
                 "bisect: for `git bisect run`, exit 0 when B is as good as A within --worth, 1 "
@@ -183,7 +185,8 @@ const std::array kVerbs{
          1,
          1,
          "print verdict, numbers and gates of one experiment",
-         {{"pairs", "", "list every pair"}},
+         {{"pairs", "", "list every pair"},
+          {"stacks", "ARM", "print A's or B's sampled stacks, one per line, for flame graph tools"}},
          verb_show},
     Verb{"decide",
          "ID",

@@ -145,12 +145,33 @@ int check_journal(const Arguments& arguments, Store& store) {
     return problems.empty() ? kExitOk : kExitInternal;
 }
 
+// What flame graph tools read.
+std::string stacks_text(const Arguments& arguments, const Record& record) {
+    const std::string arm = arguments.get("stacks");
+    const auto& stored = record.evidence.stacks;
+    if (!stored || !stored->problem.empty()) {
+        throw Error(fmt::format(
+            "{} has no sampled stacks: {}", record.id,
+            stored ? stored->problem
+                   : "\"schedule\": {\"profile\": \"frame_pointers\"} in its file, or steady ab "
+                     "--profile frame_pointers, samples them after the pairs"));
+    }
+    const auto found = stored->arms.find(arm);
+    if (found == stored->arms.end())
+        throw Error(fmt::format("--stacks: found \"{}\", allowed: A, B", escape_line(arm)));
+    std::string text = found->second.folded;
+    if (text.ends_with('\n')) text.pop_back();
+    return text;
+}
+
 }  // namespace
 
 int verb_show(const Arguments& arguments) {
     Store store = open_store(arguments);
     const Record record = store.load_record(arguments.words[0]);
     nlohmann::json json = shown_json(record);
+    const std::string stacks = arguments.has("stacks") ? stacks_text(arguments, record) : "";
+    if (!stacks.empty()) json["stacks"] = *record.evidence.stacks;
     const auto stored = std::count_if(record.pairs.begin(), record.pairs.end(),
                                       [](const Pair& pair) { return pair.sealed; });
     json["pairs_stored"] = stored;
@@ -166,6 +187,7 @@ int verb_show(const Arguments& arguments) {
             ? "\nunchecked  nobody but its worker has computed this verdict: `steady decide "
               "--unchecked`"
             : "";
+    if (!stacks.empty()) return print(arguments, json, stacks);
     return print(arguments, json,
                  show_text(record) + unchecked + (together.empty() ? "" : "\n\n" + together) +
                      (arguments.has("pairs") ? "\n" + pairs_text(record) : ""));

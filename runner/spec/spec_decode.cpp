@@ -195,6 +195,7 @@ ScheduleSpec decode_schedule(const JsonValue& value, const Subject& subject) {
     }
     out.inner = integer(at(value, "inner"), out.inner);
     out.timeout_s = number(at(value, "timeout_s"), out.timeout_s);
+    out.profile = text(at(value, "profile"));
     return out;
 }
 

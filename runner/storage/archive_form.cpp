@@ -152,6 +152,7 @@ void check_documents(const Json& content, const std::string& where) {
         if (kind == "correctness_failure") static_cast<void>(body.at("text").get<std::string>());
         if (kind == "prior") static_cast<void>(budget_of(body.get<Prior>().rule.value_or(1), 50));
         if (kind == "sweep") static_cast<void>(body.get<SweepReport>());
+        if (kind == "stacks") static_cast<void>(flame_graph(body.get<StackProfile>()));
         if (kind == "retention") static_cast<void>(body.at("why").get<std::string>());
     }
     const bool done = content.at("experiment").at("state") == "done";
