@@ -358,7 +358,6 @@ json experiment_json(const Record& record) {
                 {"program", program_json(record.evidence)},
                 {"measured", measured_json(record)},
                 {"profile", profile_json(record.evidence)},
-                {"sampled", record.evidence.stacks.has_value()},
                 {"sweep", record.evidence.sweep ? sweep_json(*record.evidence.sweep) : json()},
                 {"layout", layout_json(record)},
                 {"attempts", attempts_json(record.attempts)},
@@ -379,15 +378,10 @@ json experiment_json(const Record& record) {
 
 json flame_json(const std::string& id, const StackProfile& profile) {
     const FlameGraph graph = flame_graph(profile);
-    json out = {{"id", id},
-                {"problem", profile.problem},
-                {"unwinding", profile.unwinding},
-                {"hz", profile.hz},
-                {"arms", json::object()},
-                {"a_ns", graph.a_ns},
-                {"b_ns", graph.b_ns},
-                {"frames", json::array()},
-                {"functions", json::array()}};
+    json out = {
+        {"id", id},           {"problem", profile.problem}, {"unwinding", profile.unwinding},
+        {"hz", profile.hz},   {"arms", json::object()},     {"a_ns", graph.a_ns},
+        {"b_ns", graph.b_ns}, {"frames", json::array()},    {"functions", json::array()}};
     for (const auto& [name, arm] : profile.arms) {
         out["arms"][name] = {
             {"runs", arm.runs}, {"samples", arm.samples}, {"left_out", arm.left_out}};

@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "dashboard/server/source.h"
+#include "runner/record/stacks.h"
 
 namespace steady::web {
 

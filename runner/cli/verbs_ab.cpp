@@ -178,12 +178,11 @@ void check_metric(const std::string& metric, const std::string& adapter) {
 // The option behind a place in the file, so that nobody has to read a file to mend a word.
 std::string option_of(const std::string& pointer) {
     static const std::map<std::string, std::string> options = {
-        {"/gates/1/worth", "--worth"},       {"/gates/1/margin", "--worth"},
-        {"/gates/1/metric", "--metric"},     {"/gates/1/select", "--select"},
-        {"/gates/1/stat", "--stat"},         {"/gates/1/direction", "--direction"},
-        {"/gates/1/pattern", "--pattern"},   {"/hypothesis/claim", "--claim"},
-        {"/schedule/profile", "--profile"},
-        {"/hypothesis/because", "--because"}};
+        {"/gates/1/worth", "--worth"},      {"/gates/1/margin", "--worth"},
+        {"/gates/1/metric", "--metric"},    {"/gates/1/select", "--select"},
+        {"/gates/1/stat", "--stat"},        {"/gates/1/direction", "--direction"},
+        {"/gates/1/pattern", "--pattern"},  {"/hypothesis/claim", "--claim"},
+        {"/schedule/profile", "--profile"}, {"/hypothesis/because", "--because"}};
     const auto found = options.find(pointer);
     return found == options.end() ? "" : found->second;
 }

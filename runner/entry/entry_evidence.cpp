@@ -237,62 +237,8 @@ std::string method(const Record& record) {
     return out + fmt::format("- Time: {}.\n\n", seconds_words(record.seconds));
 }
 
-namespace {
-
-constexpr std::size_t kMostRows = 8;
-
-// The functions whose own time differs by more than sampling explains, the largest difference first.
-std::vector<FlameFunction> moved(const FlameGraph& graph) {
-    std::vector<FlameFunction> out;
-    for (const FlameFunction& one : graph.functions) {
-        if (one.low_ns > 0 || one.high_ns < 0) out.push_back(one);
-    }
-    std::stable_sort(out.begin(), out.end(), [](const auto& x, const auto& y) {
-        return std::abs(x.b_ns - x.a_ns) > std::abs(y.b_ns - y.a_ns);
-    });
-    return out;
-}
-
-std::string sampled_functions(const Record& record) {
-    if (!record.evidence.stacks) return "";
-    const StackProfile& profile = *record.evidence.stacks;
-    const std::string title = "## Where the time went\n\n";
-    if (!profile.problem.empty())
-        return title + "Not sampled: " + escape_markdown(profile.problem) + "\n\n";
-    const FlameGraph graph = flame_graph(profile);
-    const std::vector<FlameFunction> functions = moved(graph);
-    std::string out = title;
-    if (functions.empty()) {
-        out += "No function's own time differs by more than sampling explains.";
-    } else {
-        Rows rows = {{"function", "A per run", "B per run", "difference, 99.9 % interval"}};
-        for (std::size_t i = 0; i < std::min(functions.size(), kMostRows); ++i) {
-            const FlameFunction& one = functions[i];
-            const double low = one.low_ns / graph.a_ns, high = one.high_ns / graph.a_ns;
-            rows.push_back({markdown_code(one.name), figures::duration(one.a_ns),
-                            figures::duration(one.b_ns),
-                            fmt::format("{:+.1f} % ({:+.1f} % to {:+.1f} %) of A's time",
-                                        100 * (one.b_ns - one.a_ns) / graph.a_ns, 100 * low,
-                                        100 * high)});
-        }
-        out += table(rows) + "\n";
-        if (functions.size() > kMostRows)
-            out += fmt::format("{} more functions moved. ", functions.size() - kMostRows);
-    }
-    const ArmStacks &a = profile.arms.at("A"), &b = profile.arms.at("B");
-    return out + fmt::format(
-                     " CPU time of a function itself, by {} samples of A in {} runs and {} of B in "
-                     "{}, taken after the pairs at {} Hz. The interval holds the error of "
-                     "sampling, not the spread between runs. The profile explains the result and "
-                     "decides nothing.\n\n",
-                     a.samples, a.runs, b.samples, b.runs, profile.hz);
-}
-
-}  // namespace
-
 std::string profile(const Record& record) {
-    if (is_outside(record.spec))
-        return other_metrics(record) + sampled_functions(record) + build_logs(record);
+    if (is_outside(record.spec)) return other_metrics(record) + build_logs(record);
     std::string out = "## Where the time went\n\n";
     if (!record.evidence.profile) {
         return out + "Not measured.\n\n";

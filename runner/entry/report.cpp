@@ -296,12 +296,6 @@ std::string show_text(const Record& record, const ShowOptions& options) {
         }
         out += "\n" + checks_line(*record.analysis);
     }
-    if (const auto& stacks = record.evidence.stacks) {
-        out += stacks->problem.empty()
-                   ? fmt::format("Flame graphs: steady show {} --stacks A (or B), or its page\n",
-                                 record.id)
-                   : "No flame graphs: " + plain(stacks->problem) + "\n";
-    }
     if (!record.earlier.empty()) {
         out += fmt::format("Tried before: {} time{}, last as {}\n", record.earlier.size(),
                            record.earlier.size() == 1 ? "" : "s", plain(record.earlier.back()));

@@ -12,7 +12,6 @@
 #include "runner/judge/analysis.h"
 #include "runner/plan/sample.h"
 #include "runner/record/runs.h"
-#include "runner/record/stacks.h"
 #include "runner/spec/spec.h"
 
 namespace steady {
@@ -55,7 +54,6 @@ struct Evidence {
     std::string correctness_failure;  // compile, crash, oom, timeout: why there is no reply
     std::optional<protocol::ProfileReply> profile;  // steady-engine only
     std::optional<SweepReport> sweep;               // of a confirmation only
-    std::optional<StackProfile> stacks;             // where the file asks for it
 };
 
 struct Record {

@@ -257,22 +257,6 @@ void fields(Visit& visit, T& value) {
     visit("chosen", value.chosen);
 }
 
-template <class Visit, SameAs<ArmStacks> T>
-void fields(Visit& visit, T& value) {
-    visit("runs", value.runs);
-    visit("samples", value.samples);
-    visit("left_out", value.left_out);
-    visit("folded", value.folded);
-}
-
-template <class Visit, SameAs<StackProfile> T>
-void fields(Visit& visit, T& value) {
-    visit("unwinding", value.unwinding);
-    visit("hz", value.hz);
-    visit("problem", value.problem);
-    visit("arms", value.arms);
-}
-
 template <class Visit, SameAs<Evidence> T>
 void fields(Visit& visit, T& value) {
     visit("prior", value.prior);
@@ -281,7 +265,6 @@ void fields(Visit& visit, T& value) {
     visit("correctness_failure", value.correctness_failure);
     visit("profile", value.profile);
     visit.maybe("sweep", value.sweep);
-    visit.maybe("stacks", value.stacks);
 }
 
 template <class Visit, SameAs<Record> T>
@@ -325,8 +308,6 @@ void to_json(Json& out, const Prior& value) { out = encode(value); }
 void from_json(const Json& in, Prior& value) { decode(in, kRecord, value); }
 void to_json(Json& out, const SweepReport& value) { out = encode(value); }
 void from_json(const Json& in, SweepReport& value) { decode(in, kRecord, value); }
-void to_json(Json& out, const StackProfile& value) { out = encode(value); }
-void from_json(const Json& in, StackProfile& value) { decode(in, kRecord, value); }
 void to_json(Json& out, const Evidence& value) { out = encode(value); }
 void from_json(const Json& in, Evidence& value) { decode(in, kRecord, value); }
 void to_json(Json& out, const Attempt& value) { out = encode(value); }

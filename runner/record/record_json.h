@@ -26,8 +26,6 @@ void to_json(nlohmann::json& out, const Prior& value);
 void from_json(const nlohmann::json& in, Prior& value);
 void to_json(nlohmann::json& out, const SweepReport& value);
 void from_json(const nlohmann::json& in, SweepReport& value);
-void to_json(nlohmann::json& out, const StackProfile& value);
-void from_json(const nlohmann::json& in, StackProfile& value);
 void to_json(nlohmann::json& out, const Evidence& value);
 void from_json(const nlohmann::json& in, Evidence& value);
 void to_json(nlohmann::json& out, const Attempt& value);

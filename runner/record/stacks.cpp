@@ -6,12 +6,34 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "kernels/base/error.h"
+#include "runner/base/json_fields.h"
 #include "runner/base/text.h"
 
 namespace steady {
+
+// Found by name from record_fields, hence not in an unnamed namespace.
+template <class Visit, class T>
+requires std::is_same_v<std::remove_const_t<T>, ArmStacks>
+void fields(Visit& visit, T& value) {
+    visit("runs", value.runs);
+    visit("samples", value.samples);
+    visit("left_out", value.left_out);
+    visit("folded", value.folded);
+}
+
+template <class Visit, class T>
+requires std::is_same_v<std::remove_const_t<T>, StackProfile>
+void fields(Visit& visit, T& value) {
+    visit("unwinding", value.unwinding);
+    visit("hz", value.hz);
+    visit("problem", value.problem);
+    visit("arms", value.arms);
+}
+
 namespace {
 
 constexpr std::size_t kMostName = 160;  // characters; names of templates grow without bound
@@ -111,7 +133,8 @@ struct Walk {
 
     void visit(const std::string& name, const Node& node, int depth) {
         const Compared here = compared(node.all, ns_per_sample);
-        const bool small = here.ns[0] < kSmallest * graph.a_ns && here.ns[1] < kSmallest * graph.b_ns;
+        const bool small =
+            here.ns[0] < kSmallest * graph.a_ns && here.ns[1] < kSmallest * graph.b_ns;
         if (depth == 0 || !small) {
             const int change = here.low > 0 ? 1 : here.high < 0 ? -1 : 0;
             graph.frames.push_back({depth, name, here.ns[0], here.ns[1], change});
@@ -134,6 +157,19 @@ struct Walk {
 };
 
 }  // namespace
+
+std::string stacks_text(const StackProfile& profile) {
+    return record_fields::encode(profile).dump(-1, ' ', false,
+                                               nlohmann::json::error_handler_t::replace);
+}
+
+StackProfile stacks_from_text(const std::string& text) {
+    const auto json = nlohmann::json::parse(text, nullptr, false);
+    if (json.is_discarded()) throw Error("stacks: found a text that is no JSON");
+    StackProfile profile;
+    record_fields::decode(json, record_fields::Place{"stacks"}, profile);
+    return profile;
+}
 
 void add_perf_script(std::string_view text, Stacks& stacks) {
     std::optional<std::string> process;
@@ -196,9 +232,10 @@ Stacks unfolded(std::string_view text) {
                             std::from_chars(line.data() + at + 1, end, samples).ptr == end;
         const bool deep = std::count(line.begin(), line.end(), ';') > kMostDepth;
         if (!number || samples <= 0 || deep) {
-            throw Error(fmt::format("stacks: found \"{}\", allowed: FRAME;FRAME SAMPLES, at most "
-                                    "{} frames",
-                                    shorten(escape_line(line), 100), kMostDepth));
+            throw Error(
+                fmt::format("stacks: found \"{}\", allowed: FRAME;FRAME SAMPLES, at most "
+                            "{} frames",
+                            shorten(escape_line(line), 100), kMostDepth));
         }
         out[std::string(line.substr(0, at))] += samples;
     }

@@ -31,6 +31,10 @@ struct StackProfile {
 // Most bytes of the folded text of one arm. What is larger loses its rarest stacks.
 constexpr std::size_t kMostFolded = std::size_t{192} << 10U;
 
+// The JSON text that is stored beside the record, as evidence of kind "stacks". Reading is strict.
+std::string stacks_text(const StackProfile& profile);
+StackProfile stacks_from_text(const std::string& text);
+
 // Adds what `perf script -F comm,ip,sym,dso` printed. Samples of perf itself, before it starts the
 // command, are left out. Throws Error when it is not that output.
 void add_perf_script(std::string_view text, Stacks& stacks);
@@ -41,8 +45,8 @@ ArmStacks folded(const Stacks& stacks, int runs, std::size_t most_bytes = kMostF
 // Reads folded lines back. Throws Error for anything else.
 Stacks unfolded(std::string_view text);
 
-// A frame in both arms: CPU time of one run in it and in what it calls, and whether B's differs from
-// A's by more than sampling explains (99.9 % interval of the counts).
+// A frame in both arms: CPU time of one run in it and in what it calls, and whether B's differs
+// from A's by more than sampling explains (99.9 % interval of the counts).
 struct FlameFrame {
     int depth = 0;  // 0: everything
     std::string name;
@@ -58,7 +62,7 @@ struct FlameFunction {
 };
 
 struct FlameGraph {
-    std::vector<FlameFrame> frames;  // each before what it calls, in the order of names
+    std::vector<FlameFrame> frames;        // each before what it calls, in the order of names
     std::vector<FlameFunction> functions;  // those with the most time first
     double a_ns = 0, b_ns = 0;             // CPU time of one run
 };

@@ -47,9 +47,10 @@ public:
     virtual Measured measure(const MeasureRequest& request) = 0;  // in fresh processes
     // Where the time went, for programs that can tell. Throws CandidateFailed.
     virtual std::optional<protocol::ProfileReply> profile() = 0;
-    // Call stacks of both arms under the gate's command, in runs of their own. Nothing: the run was
-    // stopped. Only where schedule.profile asks for it; what cannot be sampled says so in `problem`.
-    virtual std::optional<StackProfile> stacks(int gate) = 0;
+    // Call stacks of both arms under the gate's command, in runs of their own. Nothing: it was
+    // stopped. Asked only where the file does, which only those of outside programs may; what
+    // cannot be sampled says so in `problem`.
+    virtual std::optional<StackProfile> stacks(int /*gate*/) { return std::nullopt; }
 };
 
 class SampleSink {

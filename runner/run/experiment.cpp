@@ -8,6 +8,7 @@
 
 #include "runner/judge/analysis_pairs.h"
 #include "runner/plan/schedule.h"
+#include "runner/spec/spec_profile.h"
 
 namespace steady {
 namespace {
@@ -116,10 +117,10 @@ void add_profile(Experiment& experiment) {
 // The same by call stack, where the file asks for it. False when it was stopped meanwhile.
 bool add_stacks(Experiment& experiment) {
     const auto gate = measured_model_gate(experiment);
-    if (experiment.spec->schedule.profile.empty() || experiment.evidence.stacks || !gate) return true;
-    experiment.evidence.stacks = experiment.executor->stacks(*gate);
-    if (experiment.evidence.stacks) experiment.sink->put_stacks(*experiment.evidence.stacks);
-    return experiment.evidence.stacks.has_value();
+    if (profile_asked(*experiment.spec).empty() || !gate) return true;
+    const auto stacks = experiment.executor->stacks(*gate);
+    if (stacks) experiment.sink->put_stacks(*stacks);
+    return stacks.has_value();
 }
 
 }  // namespace

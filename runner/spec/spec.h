@@ -94,7 +94,6 @@ struct ScheduleSpec {
                              // each process
     int inner = 1;           // runs of an arm in its turn; their median counts; lockstep: turns
     double timeout_s = 600;  // of one run or turn
-    std::string profile;     // how stacks are unwound: frame_pointers, dwarf; empty: no profile
 };
 
 struct EnvironmentSpec {

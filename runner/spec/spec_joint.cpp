@@ -327,7 +327,8 @@ void check_schedule(JointCheck& check) {
         check.report("/schedule/mode", "\"lockstep\" with steady-engine", "duet, process_pairs",
                      "a duet holds both arms in one process");
     }
-    if (schedule.mode == Mode::lockstep && check.outside && !schedule.profile.empty()) {
+    if (schedule.mode == Mode::lockstep && check.outside &&
+        check.sound("/schedule/profile") != nullptr) {
         check.report("/schedule/profile", "a profile in lockstep", "process_pairs with a profile",
                      "in lockstep, a process lives through the turns of both arms and waits in "
                      "between: leave the key out");

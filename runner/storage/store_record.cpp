@@ -86,7 +86,6 @@ Evidence read_evidence(const nlohmann::json& of_kind) {
     take("correctness", evidence.correctness);
     take("profile", evidence.profile);
     take("sweep", evidence.sweep);
-    take("stacks", evidence.stacks);
     const auto failure = of_kind.find("correctness_failure");
     if (failure != of_kind.end()) evidence.correctness_failure = failure->value("text", "");
     return evidence;

@@ -3,11 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <random>
 
 #include "kernels/base/error.h"
-#include "runner/record/record_json.h"
 #include "runner/record/stacks.h"
 
 namespace steady {
@@ -49,7 +47,8 @@ TEST(Stacks, WhatPerfPrintsIsFolded) {
 }
 
 TEST(Stacks, AnotherTextIsRefused) {
-    for (const char* text : {"bench \n\tno frame\n", "bench \n\t12zz main (x)\n", "b\n\t1149 main\n"}) {
+    for (const char* text :
+         {"bench \n\tno frame\n", "bench \n\t12zz main (x)\n", "b\n\t1149 main\n"}) {
         Stacks stacks;
         EXPECT_THROW(add_perf_script(text, stacks), Error) << text;
     }
@@ -143,7 +142,8 @@ TEST(Flame, EqualArmsAreHardlyEverMarked) {
 }
 
 TEST(Flame, RareStacksAndSmallFramesStayInTheSums) {
-    StackProfile profile = profile_of({{"p;main", 100000}, {"p;main;tiny", 3}}, 1, {{"p;main", 7}}, 1);
+    StackProfile profile =
+        profile_of({{"p;main", 100000}, {"p;main;tiny", 3}}, 1, {{"p;main", 7}}, 1);
     profile.arms["A"].left_out = 50;
     const FlameGraph graph = flame_graph(profile);
     EXPECT_EQ(frame(graph, "tiny"), nullptr) << "below a thousandth of both arms";
@@ -152,13 +152,16 @@ TEST(Flame, RareStacksAndSmallFramesStayInTheSums) {
     EXPECT_TRUE(flame_graph({}).functions.empty());
 }
 
-TEST(Stacks, ARecordKeepsThem) {
-    Evidence evidence;
-    EXPECT_FALSE(nlohmann::json(evidence).contains("stacks")) << "older records have no such key";
-    evidence.stacks = profile_of({{"p;main", 5}}, 1, {{"p;main", 4}}, 1);
-    const auto back = nlohmann::json(evidence).get<Evidence>();
-    ASSERT_TRUE(back.stacks);
-    EXPECT_EQ(back.stacks->arms.at("B").folded, "p;main 4\n");
+TEST(Stacks, TheirTextIsReadBackStrictly) {
+    const StackProfile profile = profile_of({{"p;main", 5}}, 1, {{"p;main", 4}}, 1);
+    const std::string text = stacks_text(profile);
+    const StackProfile back = stacks_from_text(text);
+    EXPECT_EQ(back.arms.at("B").folded, "p;main 4\n");
+    EXPECT_EQ(back.hz, 1000);
+    EXPECT_EQ(stacks_text(back), text);
+    for (const char* wrong :
+         {"", "{}", "[]", R"({"unwinding":"dwarf","hz":1,"problem":"","arms":[]})"})
+        EXPECT_THROW(stacks_from_text(wrong), Error) << wrong;
 }
 
 }  // namespace

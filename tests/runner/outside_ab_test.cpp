@@ -10,7 +10,7 @@
 #include <fstream>
 
 #include "runner/platform/files.h"
-#include "runner/record/record_json.h"
+#include "runner/record/stacks.h"
 #include "tests/support/burn_program.h"
 #include "tests/support/counted_program.h"
 #include "tests/support/json_schema.h"
@@ -121,7 +121,7 @@ int main(int argc, char** argv) {
     ASSERT_EQ(done.code, 0) << done.out << done.err;
     const std::string id = done.json().at("id");
     const CliResult shown = cli.run({"show", id, "--stacks", "B", "--json"});
-    const auto stacks = shown.json().at("stacks").get<StackProfile>();
+    const auto stacks = stacks_from_text(shown.json().at("stacks").dump());
     ASSERT_EQ(stacks.problem, "");
     EXPECT_THAT(cli.run({"show", id, "--stacks", "B"}).out, HasSubstr("scan"));
     std::map<std::string, FlameFunction> of;
@@ -129,8 +129,6 @@ int main(int argc, char** argv) {
     EXPECT_LT(of.at("scan").high_ns, 0) << "a fifth of the work";
     EXPECT_GT(of.at("scan").a_ns, 3 * of.at("scan").b_ns);
     EXPECT_LT(of.at("parse").b_ns, 1.5 * of.at("parse").a_ns);
-    EXPECT_THAT(entry_of(done.json()), HasSubstr("## Where the time went\n\n| function | A per run"));
-    EXPECT_THAT(entry_of(done.json()), HasSubstr("| `scan` |"));
     const nlohmann::json schema = cli.run({"schema", "show"}).json();
     EXPECT_THAT(JsonSchema(schema).errors(shown.json(), schema), ::testing::IsEmpty());
     const CliResult odd = cli.run({"show", id, "--stacks", "C"});

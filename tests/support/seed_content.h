@@ -5,6 +5,7 @@
 #include <string>
 
 #include "runner/record/record.h"
+#include "runner/record/stacks.h"
 
 namespace steady::seed {
 

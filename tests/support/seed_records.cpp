@@ -190,9 +190,9 @@ void copy_evidence(Transaction& transaction, const std::vector<Made>& all) {
                 {"interval", {*one.analysis.interval.low, *one.analysis.interval.high}}};
             stream << std::make_tuple(one.id, "progress", 1, progress.dump());
         } else {
-            const nlohmann::json stacks = seed::stacks(one.question.truth);
             stream << std::make_tuple(one.id, "profile", 1, profile.dump());
-            stream << std::make_tuple(one.id, "stacks", 1, stacks.dump());
+            stream << std::make_tuple(one.id, "stacks", 1,
+                                      stacks_text(seed::stacks(one.question.truth)));
         }
     }
     stream.complete();

@@ -6,7 +6,7 @@ import { h, replace, svg } from '../dom.js';
 const WIDTH = 1000;
 const ROW = 18;
 const SMALLEST = 0.7; // in the picture's units: less is no visible bar
-const LETTER = 6.4;
+const LETTER = 6.9;
 
 // Frames in preorder with their depth → nodes with children.
 export function tree(frames) {

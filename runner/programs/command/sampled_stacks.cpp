@@ -15,9 +15,9 @@
 namespace steady {
 namespace {
 
-constexpr double kEnough_s = 3;        // of CPU time, of each arm
-constexpr int kMostRounds = 20;        // for commands of milliseconds
-constexpr double kMostSamples = 6000;  // of one run: bounds what perf script prints
+constexpr double kEnough_s = 3;                    // of CPU time, of each arm
+constexpr int kMostRounds = 20;                    // for commands of milliseconds
+constexpr double kMostSamples = 6000;              // of one run: bounds what perf script prints
 constexpr int kHighest_hz = 997, kLowest_hz = 19;  // prime: in step with no timer of the program
 
 // The command behind other words, with a folder that it may write to.
@@ -49,10 +49,10 @@ double sample(const SampleStacks& asked, const std::string& arm, int hz, Stacks&
          std::to_string(hz), "--call-graph", dwarf ? "dwarf,16384" : "fp", "--output", data, "--"},
         folder, true);
     if (!run.end.exited_with(asked.good_exit)) fail("perf record of arm " + arm, run);
-    const CommandRun read = run_beside(
-        asked.line(arm),
-        {"perf", "script", "--force", "--no-inline", "--fields", "comm,ip,sym,dso", "--input", data},
-        folder, false);
+    const CommandRun read = run_beside(asked.line(arm),
+                                       {"perf", "script", "--force", "--no-inline", "--fields",
+                                        "comm,ip,sym,dso", "--input", data},
+                                       folder, false);
     if (!read.end.exited_with(0)) fail("perf script of arm " + arm, read);
     add_perf_script(read.end.out, stacks);
     return cpu_s(run);
@@ -77,8 +77,9 @@ void sample_both(const SampleStacks& asked, StackProfile& profile) {
         ++rounds;
     }
     if (stacks[0].empty() || stacks[1].empty()) {
-        throw Error(fmt::format("no sample in {} runs at {} Hz: the command uses too little CPU time",
-                                rounds, profile.hz));
+        throw Error(
+            fmt::format("no sample in {} runs at {} Hz: the command uses too little CPU time",
+                        rounds, profile.hz));
     }
     profile.arms["A"] = folded(stacks[0], rounds);
     profile.arms["B"] = folded(stacks[1], rounds);

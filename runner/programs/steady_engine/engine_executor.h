@@ -39,7 +39,6 @@ public:
     OutputsReport correctness() override;
     Measured measure(const MeasureRequest& request) override;
     std::optional<protocol::ProfileReply> profile() override;
-    std::optional<StackProfile> stacks(int) override { return std::nullopt; }
 
 private:
     ChildOptions child(const std::string& program, std::vector<std::string> arguments) const;
