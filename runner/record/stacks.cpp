@@ -37,8 +37,9 @@ void fields(Visit& visit, T& value) {
 namespace {
 
 constexpr std::size_t kMostName = 160;  // characters; names of templates grow without bound
-constexpr double kInterval = 3.29;      // standard deviations of 99.9 %
-constexpr double kSmallest = 0.001;     // share of the time below which a frame is not drawn
+constexpr char kUnknown[] = "[unknown]";
+constexpr double kInterval = 3.29;   // standard deviations of 99.9 %
+constexpr double kSmallest = 0.001;  // share of the time below which a frame is not drawn
 constexpr std::size_t kMostFunctions = 200;
 constexpr std::ptrdiff_t kMostDepth = 300;  // perf itself stops at 127
 
@@ -74,6 +75,7 @@ std::string frame_name(std::string_view line) {
     const bool kernel = dso.starts_with("[kernel") || dso.starts_with("[guest.kernel");
     if (symbol.empty() || symbol == "[unknown]") {
         if (kernel) return "[kernel]";
+        if (dso == "[unknown]") return kUnknown;
         return "[" + plain(dso.substr(dso.rfind('/') + 1)) + "]";
     }
     return plain(symbol) + (kernel ? " [kernel]" : "");
@@ -178,7 +180,9 @@ void add_perf_script(std::string_view text, Stacks& stacks) {
         if (process && *process != "perf-exec" && *process != "perf") {
             std::string stack = *process;
             for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
-                stack += ";" + *frame;
+                // A stack that cannot be unwound ends in a hundred of these.
+                const bool again = *frame == kUnknown && stack.ends_with(kUnknown);
+                if (!again) stack += ";" + *frame;
             }
             ++stacks[stack];
         }

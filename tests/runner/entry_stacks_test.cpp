@@ -44,6 +44,9 @@ TEST(Stacks, WhatPerfPrintsIsFolded) {
     EXPECT_EQ(stacks, expected);
     add_perf_script("bench \n\t 1149 main (/work/bench)\n", stacks);
     EXPECT_EQ(stacks.at("bench;main"), 1) << "a last sample without an empty line";
+    Stacks lost;
+    add_perf_script("b\n\t1 f (x)\n\t2 [unknown] ([unknown])\n\t3 [unknown] ([unknown])\n", lost);
+    EXPECT_EQ(lost, (Stacks{{"b;[unknown];f", 1}}));
 }
 
 TEST(Stacks, AnotherTextIsRefused) {

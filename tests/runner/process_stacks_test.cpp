@@ -59,7 +59,10 @@ TEST_F(SampledStacks, TheFunctionThatTheChangeMadeCheaperIsFound) {
         const StackProfile profile = sampled(unwinding, "1000", "200");
         ASSERT_EQ(profile.problem, "") << unwinding;
         EXPECT_EQ(profile.unwinding, unwinding);
-        EXPECT_THAT(profile.arms.at("A").folded, HasSubstr(";main;scan ")) << unwinding;
+        // A leaf keeps no frame pointer of its own, so its caller is lost without debug
+        // information.
+        const std::string whole = std::string(unwinding) == "dwarf" ? ";main;scan " : ";scan ";
+        EXPECT_THAT(profile.arms.at("A").folded, HasSubstr(whole)) << unwinding;
         std::map<std::string, FlameFunction> of;
         for (const FlameFunction& one : flame_graph(profile).functions) of[one.name] = one;
         EXPECT_LT(of.at("scan").high_ns, 0) << "a fifth of the work, " << unwinding;
