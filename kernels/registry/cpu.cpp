@@ -47,6 +47,13 @@ Answers ask_all() {
             seven.edx, ask(7, 1).eax, may_ask ? saved_registers() : 0};
 }
 
+std::string vendor_name() {
+    const std::uint32_t first = ask(0, 0).ebx;
+    if (first == 0x756e6547) return "intel";  // "Genu"
+    if (first == 0x68747541) return "amd";    // "Auth"
+    return "other";
+}
+
 Features& hidden() {
     static Features features;
     return features;
@@ -159,18 +166,16 @@ std::string level() {
 }
 
 std::string class_name() {
-    const Regs vendor = ask(0, 0);
     const std::uint32_t one = ask(1, 0).eax;
     const std::uint32_t base = one >> 8 & 15;
     const std::uint32_t family = base == 15 ? base + (one >> 20 & 255) : base;
-    const char* name = "other";
-    if (vendor.ebx == 0x756e6547) name = "intel";  // "Genu"
-    if (vendor.ebx == 0x68747541) name = "amd";    // "Auth"
-    return std::string(name) + '-' + std::to_string(family) + '-' + level();
+    return vendor_name() + '-' + std::to_string(family) + '-' + level();
 }
 
 std::int64_t last_level_cache_bytes() {
     // The system's own view first: cpuid counts the caches of the whole package on some machines.
+    // On AMD a core fills that of its own complex alone, 96 MB at most so far (stacked cache).
+    constexpr std::int64_t kLargestComplex = 96 << 20;
     std::int64_t largest = 0;
     for (int index = 0; index < 8; ++index) {
         std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) +
@@ -179,7 +184,9 @@ std::int64_t last_level_cache_bytes() {
         if (file >> kib) largest = std::max(largest, kib * 1024);
     }
     if (largest > 0) return largest;
-    const std::int64_t level3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    const std::int64_t package = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    const std::int64_t level3 =
+        vendor_name() == "amd" ? std::min(package, kLargestComplex) : package;
     const std::int64_t level2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
     return std::max<std::int64_t>({level3, level2, 0});
 }

@@ -182,6 +182,8 @@ struct Sitting {
     }
 
     void ask(const std::string& op, const std::shared_ptr<PreparedWeights>& weights) {
+        say(fmt::format("{}: timing {} variants alone", op,
+                        plan.at("kernels").at(op).at("choices").size()));
         const auto all = screened(kernels, op, plan.at("kernels").at(op), threads);
         const auto most = static_cast<std::size_t>(arguments.number("candidates", 2, 1, 8));
         Json report = {{"op", op},

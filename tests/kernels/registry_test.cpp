@@ -126,6 +126,12 @@ TEST(Cpu, AFeatureNeedsTheCpuAndTheSystem) {
     EXPECT_EQ(cpu::features_of({}), cpu::none);
 }
 
+TEST(Cpu, OnAmdTheLastCacheIsThatOfOneComplex) {
+    if (!cpu::class_name().starts_with("amd-")) GTEST_SKIP() << cpu::class_name();
+    EXPECT_GT(cpu::last_level_cache_bytes(), 0);
+    EXPECT_LE(cpu::last_level_cache_bytes(), 96 << 20);
+}
+
 // What we do not know by name is never asked for, so it is never selected.
 TEST(Cpu, EveryVariantNeedsNamedFeaturesOnly) {
     const cpu::Features known = cpu::features_of({~0U, ~0U, ~0U, ~0U, ~0U, ~0ULL});
