@@ -53,6 +53,7 @@ Response get_submit(const Request&, Context&);
 Response get_compare(const Request&, Context&);
 
 Response get_experiment(const Request&, Context&);
+Response get_flame(const Request& request, Context& context);
 Response get_pairs(const Request&, Context&);
 Response get_record(const Request&, Context&);
 Response get_figure(const Request&, Context&);

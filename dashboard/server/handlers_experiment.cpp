@@ -9,6 +9,7 @@
 #include "kernels/base/error.h"
 #include "runner/record/record_json.h"
 #include "runner/record/runs.h"
+#include "runner/record/stacks.h"
 
 namespace steady::web {
 namespace {
@@ -109,6 +110,7 @@ Response get_experiment(const Request& request, Context& context) {
         document["progress"] = progress_json(*record, context);
         const bool checked = record->analysis && context.source->is_checked(record->job);
         document["checked"] = checked;
+        document["sampled"] = context.source->stacks(record->job).has_value();
         document["who_did"] = deeds_json(context.source->who_did(record->id));
         document["runs"] = runs_json(context.source->runs(record->question_sha));
         document["searches"] = json::array();
@@ -131,6 +133,18 @@ Response get_experiment(const Request& request, Context& context) {
 Response get_record(const Request& request, Context& context) {
     const auto record = find_record(request, context);
     return record ? json_response(json(*record)) : no_such_experiment(request);
+}
+
+Response get_flame(const Request& request, Context& context) {
+    const auto record = find_record(request, context);
+    if (!record) return no_such_experiment(request);
+    const auto stacks = context.source->stacks(record->job);
+    if (!stacks) {
+        return error_response(404,
+                              "no sampled stacks: the experiment's file asks for them by "
+                              "\"schedule\": {\"profile\": \"frame_pointers\"}");
+    }
+    return shared_json(flame_json(record->id, stacks_from_text(*stacks)), share_ms(*record));
 }
 
 Response get_pairs(const Request& request, Context& context) {

@@ -218,6 +218,9 @@ MakeSource store_source(const std::string& database_url) {
         source->is_checked = [link](std::int64_t job) {
             return !ask([&] { return service::checked_at(link->store.connection(), job); }).empty();
         };
+        source->stacks = [link](std::int64_t job) {
+            return ask([&] { return link->store.load_evidence(job, "stacks"); });
+        };
         source->queue = [link] {
             return read(*link, [](Transaction& t) { return page::queue(t, 500); });
         };

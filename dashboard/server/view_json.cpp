@@ -376,6 +376,32 @@ json experiment_json(const Record& record) {
     return out;
 }
 
+json flame_json(const std::string& id, const StackProfile& profile) {
+    const FlameGraph graph = flame_graph(profile);
+    json out = {
+        {"id", id},           {"problem", profile.problem}, {"unwinding", profile.unwinding},
+        {"hz", profile.hz},   {"arms", json::object()},     {"a_ns", graph.a_ns},
+        {"b_ns", graph.b_ns}, {"frames", json::array()},    {"functions", json::array()}};
+    for (const auto& [name, arm] : profile.arms) {
+        out["arms"][name] = {
+            {"runs", arm.runs}, {"samples", arm.samples}, {"left_out", arm.left_out}};
+    }
+    for (const FlameFrame& one : graph.frames) {
+        out["frames"].push_back({{"depth", one.depth},
+                                 {"name", one.name},
+                                 {"a_ns", one.a_ns},
+                                 {"b_ns", one.b_ns},
+                                 {"change", one.change}});
+    }
+    for (const FlameFunction& one : graph.functions) {
+        out["functions"].push_back({{"name", one.name},
+                                    {"a_ns", one.a_ns},
+                                    {"b_ns", one.b_ns},
+                                    {"interval_ns", {one.low_ns, one.high_ns}}});
+    }
+    return out;
+}
+
 json pairs_json(const Record& record) {
     json rows = json::array();
     for (const Pair& pair : record.pairs) {

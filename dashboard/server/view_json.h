@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "dashboard/server/source.h"
+#include "runner/record/stacks.h"
 
 namespace steady::web {
 
@@ -20,6 +21,7 @@ std::string slug_of(const std::string& decided_at, const std::string& id);
 nlohmann::json analysis_json(const Record& record);
 nlohmann::json experiment_json(const Record& record);
 nlohmann::json pairs_json(const Record& record);
+nlohmann::json flame_json(const std::string& id, const StackProfile& profile);
 
 // Rows {path, a, b}: where the arms differ as they were asked, and as they really ran.
 nlohmann::json arms_difference(const Record& record);

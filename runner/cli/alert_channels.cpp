@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "kernels/base/error.h"
+#include "runner/base/sha256.h"
 #include "runner/cli/jobs.h"
 #include "runner/cli/records.h"
 #include "runner/cli/workspace.h"
@@ -26,6 +27,27 @@ using Deliver = std::function<void(const alerts::Alert&)>;
 
 std::string webhook_url(const Arguments& arguments) {
     return arguments.has("webhook") ? arguments.get("webhook") : setting("webhook");
+}
+
+// The same for every try of one alert, different for any two alerts.
+std::string message_id(const alerts::Alert& alert) {
+    return "steady-" +
+           sha256_hex(fmt::format("{}\n{}\n{}", alert.id, alert.at, alert.subject)).substr(0, 24);
+}
+
+// A checkout of somebody else may name a webhook; it must not get this user's token.
+std::string webhook_token(const Arguments& arguments) {
+    std::string token = setting("webhook_token");
+    const auto named = find_setting("webhook");
+    const std::string checkout = settings_files().front();
+    if (!token.empty() && !arguments.has("webhook") && named &&
+        named->origin.starts_with(checkout + ":")) {
+        throw Error(fmt::format(
+            "webhook_token is set, but the address comes from {}: allowed with a token is an "
+            "address of your own, by STEADY_WEBHOOK or webhook_file in your steady.json",
+            named->origin));
+    }
+    return token;
 }
 
 alerts::Wanted wanted_alerts() {
@@ -125,8 +147,12 @@ AlertsSent send_alerts(const Arguments& arguments) {
         [&](Transaction& transaction) { alerts::gather(transaction, wanted); });
     AlertsSent sent;
     if (webhook) {
+        webhook->token = webhook_token(arguments);
         const auto post = [&](const alerts::Alert& alert) {
-            post_webhook(*webhook, alerts::body(alert, shape));
+            const WebhookAddress address = shape == alerts::Shape::matrix
+                                               ? matrix_message(*webhook, message_id(alert))
+                                               : *webhook;
+            send_webhook(address, alerts::body(alert, shape));
         };
         send_channel(store, "webhook", post, sent);
     }

@@ -178,11 +178,11 @@ void check_metric(const std::string& metric, const std::string& adapter) {
 // The option behind a place in the file, so that nobody has to read a file to mend a word.
 std::string option_of(const std::string& pointer) {
     static const std::map<std::string, std::string> options = {
-        {"/gates/1/worth", "--worth"},       {"/gates/1/margin", "--worth"},
-        {"/gates/1/metric", "--metric"},     {"/gates/1/select", "--select"},
-        {"/gates/1/stat", "--stat"},         {"/gates/1/direction", "--direction"},
-        {"/gates/1/pattern", "--pattern"},   {"/hypothesis/claim", "--claim"},
-        {"/hypothesis/because", "--because"}};
+        {"/gates/1/worth", "--worth"},      {"/gates/1/margin", "--worth"},
+        {"/gates/1/metric", "--metric"},    {"/gates/1/select", "--select"},
+        {"/gates/1/stat", "--stat"},        {"/gates/1/direction", "--direction"},
+        {"/gates/1/pattern", "--pattern"},  {"/hypothesis/claim", "--claim"},
+        {"/schedule/profile", "--profile"}, {"/hypothesis/because", "--because"}};
     const auto found = options.find(pointer);
     return found == options.end() ? "" : found->second;
 }
@@ -237,6 +237,7 @@ FileJson schedule_of(const Arguments& arguments, const Question& question) {
     if (arguments.has("inner")) schedule["inner"] = arguments.number("inner", 1, 1, 100);
     if (arguments.has("timeout"))
         schedule["timeout_s"] = arguments.number("timeout", 600, 1, 86400);
+    if (arguments.has("profile")) schedule["profile"] = arguments.get("profile");
     return schedule;
 }
 
@@ -306,6 +307,7 @@ std::string write_asked_of(const Arguments& arguments) {
     if (arguments.has("pairs")) {
         file["schedule"]["pairs"]["max"] = arguments.number("pairs", 10, 10, 1000);
     }
+    if (arguments.has("profile")) file["schedule"]["profile"] = arguments.get("profile");
     file["arms"]["A"]["rev"] = question.rev_a;
     file["arms"]["B"]["rev"] = question.rev_b;
     file["expect_diff"] = {"rev"};

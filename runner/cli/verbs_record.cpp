@@ -18,6 +18,7 @@
 #include "runner/entry/report.h"
 #include "runner/platform/files.h"
 #include "runner/record/record_json.h"
+#include "runner/record/stacks.h"
 #include "runner/storage/store.h"
 
 namespace steady {
@@ -145,12 +146,36 @@ int check_journal(const Arguments& arguments, Store& store) {
     return problems.empty() ? kExitOk : kExitInternal;
 }
 
+// What is stored beside the record; an error says why there is nothing.
+StackProfile stored_stacks(Store& store, const Record& record, const std::string& arm) {
+    const auto text = store.load_evidence(record.job, "stacks");
+    const StackProfile stacks = text ? stacks_from_text(*text) : StackProfile{};
+    if (!text || !stacks.problem.empty()) {
+        throw Error(fmt::format(
+            "{} has no sampled stacks: {}", record.id,
+            text ? stacks.problem
+                 : "\"schedule\": {\"profile\": \"frame_pointers\"} in its file, or steady ab "
+                   "--profile frame_pointers, samples them after the pairs"));
+    }
+    if (!stacks.arms.contains(arm))
+        throw Error(fmt::format("--stacks: found \"{}\", allowed: A, B", escape_line(arm)));
+    return stacks;
+}
+
 }  // namespace
 
 int verb_show(const Arguments& arguments) {
     Store store = open_store(arguments);
     const Record record = store.load_record(arguments.words[0]);
     nlohmann::json json = shown_json(record);
+    std::string stacks;
+    if (arguments.has("stacks")) {
+        const std::string arm = arguments.get("stacks");
+        const StackProfile found = stored_stacks(store, record, arm);
+        json["stacks"] = nlohmann::json::parse(stacks_text(found));
+        stacks = found.arms.at(arm).folded;
+        if (stacks.ends_with('\n')) stacks.pop_back();
+    }
     const auto stored = std::count_if(record.pairs.begin(), record.pairs.end(),
                                       [](const Pair& pair) { return pair.sealed; });
     json["pairs_stored"] = stored;
@@ -166,6 +191,7 @@ int verb_show(const Arguments& arguments) {
             ? "\nunchecked  nobody but its worker has computed this verdict: `steady decide "
               "--unchecked`"
             : "";
+    if (arguments.has("stacks")) return print(arguments, json, stacks);
     return print(arguments, json,
                  show_text(record) + unchecked + (together.empty() ? "" : "\n\n" + together) +
                      (arguments.has("pairs") ? "\n" + pairs_text(record) : ""));

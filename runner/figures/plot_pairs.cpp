@@ -159,9 +159,9 @@ Panel evidence_plot(const EvidencePlot& plot) {
         const double y = scale.at(mark);
         add_line(body, kLeft, y, kRight, y, std::fabs(mark) < 1e-12 ? "zero" : "grid");
         if (std::fabs(mark - std::round(mark)) < 1e-9) {
-            const std::string text = mark < -0.5  ? fmt::format("1/{:.0f}", std::pow(10, -mark))
-                                     : mark < 6.5 ? fmt::format("{:.0f}", std::pow(10, mark))
-                                                  : fmt::format("1e{:.0f}", mark);
+            const std::string text = std::fabs(mark) > 6.5 ? fmt::format("1e{:.0f}", mark)
+                                     : mark < -0.5 ? fmt::format("1/{:.0f}", std::pow(10, -mark))
+                                                   : fmt::format("{:.0f}", std::pow(10, mark));
             add_text(body, kLeft - 8, y + 4, text, "m s", Anchor::end);
         }
     }

@@ -4,7 +4,9 @@
 #include <curl/curl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
+#include <string_view>
 
 #include "kernels/base/error.h"
 
@@ -42,14 +44,29 @@ WebhookAddress parse_webhook(const std::string& text) {
     return {text, part_of(url, CURLUPART_HOST)};
 }
 
-void post_webhook(const WebhookAddress& address, const std::string& json, double timeout_s) {
+WebhookAddress matrix_message(WebhookAddress address, const std::string& transaction) {
+    const std::size_t end = std::min(address.url.find('?'), address.url.size());
+    if (!std::string_view(address.url).substr(0, end).ends_with("/send/m.room.message")) {
+        return address;  // of a bridge, which takes a POST
+    }
+    address.url.insert(end, "/" + transaction);
+    address.put = true;
+    return address;
+}
+
+void send_webhook(const WebhookAddress& address, const std::string& json, double timeout_s) {
     const Transfer transfer(curl_easy_init(), curl_easy_cleanup);
-    const Headers headers(curl_slist_append(nullptr, "Content-Type: application/json"),
-                          curl_slist_free_all);
+    Headers headers(curl_slist_append(nullptr, "Content-Type: application/json"),
+                    curl_slist_free_all);
+    if (headers && !address.token.empty()) {
+        const std::string bearer = "Authorization: Bearer " + address.token;
+        if (curl_slist_append(headers.get(), bearer.c_str()) == nullptr) headers.reset();
+    }
     if (!transfer || !headers) throw Error("libcurl gave no transfer: is memory short?");
     CURL* const handle = transfer.get();
     curl_easy_setopt(handle, CURLOPT_URL, address.url.c_str());
     curl_easy_setopt(handle, CURLOPT_HTTPHEADER, headers.get());
+    if (address.put) curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, "PUT");
     curl_easy_setopt(handle, CURLOPT_POSTFIELDS, json.c_str());
     curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(json.size()));
     curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(timeout_s * 1e3));

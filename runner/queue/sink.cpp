@@ -56,4 +56,6 @@ void LeasedSink::put_profile(const protocol::ProfileReply& reply) {
     put("profile", nlohmann::json(reply).dump());
 }
 
+void LeasedSink::put_stacks(const StackProfile& stacks) { put("stacks", stacks_text(stacks)); }
+
 }  // namespace steady

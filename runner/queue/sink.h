@@ -20,6 +20,7 @@ public:
     void put_correctness(const OutputsReport& report) override;
     void put_correctness_failure(const std::string& how) override;
     void put_profile(const protocol::ProfileReply& reply) override;
+    void put_stacks(const StackProfile& stacks) override;
 
 private:
     void put(const std::string& kind, const std::string& json);

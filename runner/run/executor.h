@@ -10,6 +10,7 @@
 
 #include "runner/judge/analysis.h"
 #include "runner/plan/sample.h"
+#include "runner/record/stacks.h"
 
 namespace steady {
 
@@ -46,6 +47,10 @@ public:
     virtual Measured measure(const MeasureRequest& request) = 0;  // in fresh processes
     // Where the time went, for programs that can tell. Throws CandidateFailed.
     virtual std::optional<protocol::ProfileReply> profile() = 0;
+    // Call stacks of both arms under the gate's command, in runs of their own. Nothing: it was
+    // stopped. Asked only where the file does, which only those of outside programs may; what
+    // cannot be sampled says so in `problem`.
+    virtual std::optional<StackProfile> stacks(int /*gate*/) { return std::nullopt; }
 };
 
 class SampleSink {
@@ -57,6 +62,7 @@ public:
     virtual void put_correctness(const OutputsReport& report) = 0;
     virtual void put_correctness_failure(const std::string& how) = 0;
     virtual void put_profile(const protocol::ProfileReply& reply) = 0;
+    virtual void put_stacks(const StackProfile& stacks) = 0;
 };
 
 }  // namespace steady

@@ -8,6 +8,7 @@
 
 #include "runner/judge/analysis_pairs.h"
 #include "runner/plan/schedule.h"
+#include "runner/spec/spec_profile.h"
 
 namespace steady {
 namespace {
@@ -92,25 +93,34 @@ bool measure(Experiment& experiment, Pair pair) {
     return true;
 }
 
+// The model gate of the last pair that counts; nothing: none was measured.
+std::optional<int> measured_model_gate(const Experiment& experiment) {
+    for (auto pair = experiment.pairs.rbegin(); pair != experiment.pairs.rend(); ++pair) {
+        if (pair->kind != PairKind::measure || !pair->sealed || !pair->discarded.empty()) continue;
+        const auto gate = static_cast<std::size_t>(pair->gate);
+        if (experiment.spec->gates[gate].level == Level::model) return pair->gate;
+    }
+    return std::nullopt;
+}
+
 // Where the time went, once both arms are known to run at level model.
 void add_profile(Experiment& experiment) {
-    if (experiment.evidence.profile) return;
-    const bool measured_model = [&] {
-        for (const Pair& pair : experiment.pairs) {
-            if (pair.kind == PairKind::measure && pair.sealed && pair.discarded.empty()) {
-                const auto gate = static_cast<std::size_t>(pair.gate);
-                if (experiment.spec->gates[gate].level == Level::model) return true;
-            }
-        }
-        return false;
-    }();
-    if (!measured_model) return;
+    if (experiment.evidence.profile || !measured_model_gate(experiment)) return;
     try {
         experiment.evidence.profile = experiment.executor->profile();
         if (experiment.evidence.profile) experiment.sink->put_profile(*experiment.evidence.profile);
     } catch (const CandidateFailed&) {
         // The verdict does not rest on the profile; the entry says that there is none.
     }
+}
+
+// The same by call stack, where the file asks for it. False when it was stopped meanwhile.
+bool add_stacks(Experiment& experiment) {
+    const auto gate = measured_model_gate(experiment);
+    if (profile_asked(*experiment.spec).empty() || !gate) return true;
+    const auto stacks = experiment.executor->stacks(*gate);
+    if (stacks) experiment.sink->put_stacks(*stacks);
+    return stacks.has_value();
 }
 
 }  // namespace
@@ -137,6 +147,10 @@ ExperimentResult run_experiment(Experiment& experiment) {
         if (experiment.progress) experiment.progress(result.analysis, experiment.pairs.back());
     }
     add_profile(experiment);
+    if (!add_stacks(experiment)) {
+        result.ended = Ended::cancelled;
+        return result;
+    }
     input = judge_input(experiment);
     input.finished = true;
     result.analysis = judge(input);

@@ -2,8 +2,10 @@
 #include "runner/spec/spec_decode.h"
 
 #include <charconv>
+#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "runner/spec/spec_profile.h"
 #include "runner/spec/spec_rules.h"
 
 namespace steady {
@@ -199,6 +201,12 @@ ScheduleSpec decode_schedule(const JsonValue& value, const Subject& subject) {
 }
 
 }  // namespace
+
+std::string profile_asked(const Spec& spec) {
+    const auto file = nlohmann::json::parse(spec.canonical, nullptr, false);
+    if (!file.is_object()) return "";
+    return file.value(nlohmann::json::json_pointer("/schedule/profile"), std::string());
+}
 
 Spec decode_spec(const JsonValue& root) {
     Spec out;

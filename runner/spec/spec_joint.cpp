@@ -327,12 +327,18 @@ void check_schedule(JointCheck& check) {
         check.report("/schedule/mode", "\"lockstep\" with steady-engine", "duet, process_pairs",
                      "a duet holds both arms in one process");
     }
+    if (schedule.mode == Mode::lockstep && check.outside &&
+        check.sound("/schedule/profile") != nullptr) {
+        check.report("/schedule/profile", "a profile in lockstep", "process_pairs with a profile",
+                     "in lockstep, a process lives through the turns of both arms and waits in "
+                     "between: leave the key out");
+    }
     const std::vector<const char*> others =
         check.outside ? std::vector<const char*>{"chunk", "warmup_tokens", "tokens"}
-                      : std::vector<const char*>{"warmup_runs", "inner", "timeout_s"};
+                      : std::vector<const char*>{"warmup_runs", "inner", "timeout_s", "profile"};
     for (const char* key : others) {
         check.forbid("/schedule", key,
-                     check.outside ? "warmup_runs, inner, timeout_s for an outside program"
+                     check.outside ? "warmup_runs, inner, timeout_s, profile for an outside program"
                                    : "chunk, warmup_tokens, tokens for steady-engine",
                      "it would have no effect here");
     }

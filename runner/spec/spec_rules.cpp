@@ -231,6 +231,11 @@ SpecRule schedule() {
          "In lockstep: turns of each arm in a pair; absent: 20."},
         {"timeout_s", kOptional, number(0.1, 86400),
          "outside only: seconds after which a run or a turn counts as hung; absent: 600."},
+        {"profile", kOptional, words({"frame_pointers", "dwarf"}),
+         "outside only, not in lockstep: after the last pair, sample the call stacks of both arms "
+         "with perf, in runs of their own, for flame graphs. frame_pointers: cheap; programs built "
+         "with -fno-omit-frame-pointer show whole stacks. dwarf: whole stacks of programs with "
+         "debug information. Absent: no profile."},
     });
 }
 

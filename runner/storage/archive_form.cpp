@@ -13,6 +13,7 @@
 #include "engine/protocol/session_json.h"
 #include "runner/base/sha256.h"
 #include "runner/record/record_json.h"
+#include "runner/record/stacks.h"
 #include "runner/statistics/stopping_rule.h"
 #include "runner/storage/store.h"
 
@@ -152,6 +153,7 @@ void check_documents(const Json& content, const std::string& where) {
         if (kind == "correctness_failure") static_cast<void>(body.at("text").get<std::string>());
         if (kind == "prior") static_cast<void>(budget_of(body.get<Prior>().rule.value_or(1), 50));
         if (kind == "sweep") static_cast<void>(body.get<SweepReport>());
+        if (kind == "stacks") static_cast<void>(flame_graph(stacks_from_text(body.dump())));
         if (kind == "retention") static_cast<void>(body.at("why").get<std::string>());
     }
     const bool done = content.at("experiment").at("state") == "done";

@@ -24,6 +24,7 @@ MakeSource fake_source() {
         source->runs = [](const std::string&) { return std::vector<Run>{}; };
         source->who_did = [](const std::string&) { return std::vector<page::Deed>{}; };
         source->is_checked = [](std::int64_t) { return true; };
+        source->stacks = [](std::int64_t) { return std::optional<std::string>(); };
         source->queue = [] { return std::vector<page::QueueRow>{}; };
         source->hosts = [] { return std::vector<page::HostDetail>{}; };
         source->kernels = [] { return std::vector<page::KernelRow>{}; };

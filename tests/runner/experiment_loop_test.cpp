@@ -14,14 +14,16 @@ struct Outcome {
     FakeSink sink;
     ExperimentResult result;
     int measured = 0;
+    int stacks_of_gate = -1;
 };
 
 Outcome run(const nlohmann::json& json, const FakeWorld& world,
-            const std::function<void(Experiment&)>& prepare = {}) {
+            const std::function<void(Experiment&)>& prepare = {}, const std::string& profile = "") {
     Outcome run;
     const SpecResult parsed = parse_spec(json.dump(), "");
     EXPECT_TRUE(parsed.spec) << (parsed.errors.empty() ? "" : describe(parsed.errors[0], "test"));
     run.spec = *parsed.spec;
+    if (!profile.empty()) run.spec.canonical = R"({"schedule":{"profile":")" + profile + "\"}}";
     FakeExecutor executor(run.spec, world);
     Experiment experiment;
     experiment.spec = &run.spec;
@@ -34,6 +36,7 @@ Outcome run(const nlohmann::json& json, const FakeWorld& world,
     if (prepare) prepare(experiment);
     run.result = run_experiment(experiment);
     run.measured = executor.measured;
+    run.stacks_of_gate = executor.stacks_of_gate;
     return run;
 }
 
@@ -41,6 +44,30 @@ TEST(Experiment, APlantedGainIsAccepted) {
     const Outcome done = run(small_experiment(), {.effect = 0.05});
     EXPECT_EQ(done.result.analysis.verdict, Verdict::accept) << done.result.analysis.sentence;
     EXPECT_NEAR(done.result.analysis.effect.value(), std::exp(0.05) - 1, 0.01);
+}
+
+TEST(Experiment, StacksAreSampledOnceAfterThePairsWhereTheFileAsks) {
+    const FakeWorld world{.effect = 0.05, .stacks = StackProfile{.hz = 99}};
+    EXPECT_EQ(run(small_experiment(), world).stacks_of_gate, -1) << "nobody asked";
+    const Outcome asked = run(small_experiment(), world, {}, "dwarf");
+    EXPECT_EQ(asked.stacks_of_gate, 1) << "the gate that decides";
+    ASSERT_EQ(asked.sink.stacks.size(), 1U);
+    EXPECT_EQ(asked.sink.stacks[0].hz, 99);
+    EXPECT_EQ(asked.sink.pairs_before_stacks, asked.sink.pairs.size());
+}
+
+TEST(Experiment, StacksOfAWrongOutputAreNotSampled) {
+    FakeWorld world{.stacks = StackProfile{}};
+    world.correctness.top1_agree = 0.2;
+    const Outcome done = run(small_experiment(), world, {}, "dwarf");
+    EXPECT_EQ(done.stacks_of_gate, -1);
+    EXPECT_EQ(done.result.analysis.verdict, Verdict::reject);
+}
+
+TEST(Experiment, AStopWhileStacksAreSampledLeavesTheVerdictOpen) {
+    const Outcome done = run(small_experiment(), {.effect = 0.05}, {}, "dwarf");
+    EXPECT_EQ(done.result.ended, Ended::cancelled);
+    EXPECT_TRUE(done.sink.stacks.empty());
 }
 
 TEST(Experiment, APlantedLossIsARegression) {

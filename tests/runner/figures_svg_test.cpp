@@ -83,6 +83,18 @@ TEST(FiguresSvg, ManyPairsAndWildValuesFit) {
                  "many-pairs");
 }
 
+// Twelve digits at the axis are cut off at its left.
+TEST(FiguresSvg, LabelsOfSmallAndLargeEvidenceFitBesideTheAxis) {
+    for (const double end : {-60.0, 60.0}) {
+        figures::EvidencePlot plot;
+        plot.log_e = {0, end / 2, end};
+        plot.threshold = std::log(200);
+        const std::string body = figures::evidence_plot(plot).body;
+        EXPECT_EQ(body.find("00000000"), std::string::npos) << body;
+        EXPECT_NE(body.find(end < 0 ? ">1e-" : ">1e"), std::string::npos) << body;
+    }
+}
+
 TEST(FiguresSvg, OnePairAndNoDataFit) {
     figures::PairPlot one;
     one.points = {{0, true, false}};

@@ -1,6 +1,7 @@
 // From two commands to a verdict, through the real `steady` and a program made here, whose true
 // difference is known. Whatever an arm does, it ends as documented and nothing stays behind.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -9,8 +10,10 @@
 #include <fstream>
 
 #include "runner/platform/files.h"
+#include "runner/record/stacks.h"
 #include "tests/support/burn_program.h"
 #include "tests/support/counted_program.h"
+#include "tests/support/json_schema.h"
 #include "tests/support/process_alive.h"
 #include "tests/support/steady_cli.h"
 
@@ -18,6 +21,7 @@ namespace steady {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::HasSubstr;
 
 class Outside : public ::testing::Test {
 protected:
@@ -93,6 +97,53 @@ TEST_F(Outside, TheSlowerOfTheTwoIsRejected) {
     EXPECT_EQ(done.code, 10) << done.out << done.err;
     EXPECT_EQ(done.json().at("verdict"), "reject");
     EXPECT_LT(done.json().at("effect").get<double>(), 0);
+}
+
+// The steps decide, so that no noise of the machine does; the profile must find the function.
+TEST_F(Outside, AProfileNamesTheFunctionThatTheChangeMadeCheaper) {
+    if (std::system("perf record -q -e cpu-clock -o /dev/null -- true >/dev/null 2>&1") != 0)
+        GTEST_SKIP() << "perf cannot sample here (apt-get install linux-perf)";
+    compile("two", R"(#include <stdio.h>
+#include <stdlib.h>
+#define APART __attribute__((noinline))
+static volatile unsigned long sum;
+APART void scan(long n) { for (long i = 0; i < n; ++i) sum += (unsigned long)i; }
+APART void parse(long n) { for (long i = 0; i < n; ++i) sum += (unsigned long)i; }
+int main(int argc, char** argv) {
+    const long units = argc > 1 ? atol(argv[1]) : 0;
+    scan(units * 100000);
+    parse(60000000);
+    printf("{\"metric\": \"steps\", \"value\": %ld, \"unit\": \"count\"}\n", units);
+    return 0;
+}
+)");
+    const CliResult done = counted("./two 1000", "./two 200", {"--profile", "frame_pointers"});
+    ASSERT_EQ(done.code, 0) << done.out << done.err;
+    const std::string id = done.json().at("id");
+    const CliResult shown = cli.run({"show", id, "--stacks", "B", "--json"});
+    const auto stacks = stacks_from_text(shown.json().at("stacks").dump());
+    ASSERT_EQ(stacks.problem, "");
+    EXPECT_THAT(cli.run({"show", id, "--stacks", "B"}).out, HasSubstr("scan"));
+    std::map<std::string, FlameFunction> of;
+    for (const FlameFunction& one : flame_graph(stacks).functions) of[one.name] = one;
+    EXPECT_LT(of.at("scan").high_ns, 0) << "a fifth of the work";
+    EXPECT_GT(of.at("scan").a_ns, 3 * of.at("scan").b_ns);
+    EXPECT_LT(of.at("parse").b_ns, 1.5 * of.at("parse").a_ns);
+    const nlohmann::json schema = cli.run({"schema", "show"}).json();
+    EXPECT_THAT(JsonSchema(schema).errors(shown.json(), schema), ::testing::IsEmpty());
+    const CliResult odd = cli.run({"show", id, "--stacks", "C"});
+    EXPECT_EQ(odd.code, 2);
+    EXPECT_THAT(odd.err, HasSubstr("allowed: A, B"));
+}
+
+TEST_F(Outside, AProfileThatNobodyAskedForIsExplained) {
+    const CliResult typo = counted("./burn 1", "./burn 1", {"--profile", "dwarfs"});
+    EXPECT_EQ(typo.code, 2);
+    EXPECT_THAT(typo.err, HasSubstr("--profile: found \"dwarfs\", allowed: frame_pointers, dwarf"));
+    const CliResult plain = ab("./burn 1000", "./burn 10 other");
+    const CliResult none = cli.run({"show", plain.json().at("id"), "--stacks", "A"});
+    EXPECT_EQ(none.code, 2);
+    EXPECT_THAT(none.err, HasSubstr("steady ab --profile frame_pointers"));
 }
 
 TEST_F(Outside, AnotherOutputIsRejectedBeforeAnyTiming) {

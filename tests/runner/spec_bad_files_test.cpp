@@ -128,6 +128,8 @@ const BadFile kBadFiles[] = {
     {"lockstep-adapter", "/gates/3/adapter", 25, 18, "\"go\" in lockstep", "process (wall_seconds of a turn) or lines", "lockstep/README.md"},
     {"lockstep-metric", "/gates/3/metric", 24, 96, "\"frobs\" in lockstep", "\"adapter\": \"lines\"", ""},
     {"lockstep-engine", "/schedule/mode", 32, 13, "\"lockstep\" with steady-engine", "duet, process_pairs", "one process"},
+    {"profile-lockstep", "/schedule/profile", 26, 120, "a profile in lockstep", "process_pairs", "waits in between"},
+    {"profile-typo", "/schedule/profile", 26, 100, "\"frame_pointer\"", "frame_pointers, dwarf", "did you mean \"frame_pointers\"?"},
     {"sweep-axis", "/sweep/axes/model.size", 17, 24, "the key \"model.size\"", "args.<name>, env.<NAME>", ""},
 };
 // clang-format on

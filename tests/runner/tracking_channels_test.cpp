@@ -76,6 +76,21 @@ TEST_F(TrackingChannels, SlackAndMatrixGetTheirOwnBodies) {
     EXPECT_THAT(matrix.at("formatted_body").get<std::string>(), HasSubstr("parse-&lt;large&gt;"));
 }
 
+TEST_F(TrackingChannels, AnAddressOfACheckoutGetsNoToken) {
+    alert("parse-large-1a2b3c4d");
+    HookServer server;
+    std::ofstream(cli.root() / "hook") << server.url() << "\n";
+    std::ofstream(cli.root() / "steady.json") << R"({"webhook_file": "hook"})";
+    cli.set("STEADY_WEBHOOK_TOKEN", "syt_s3cret");
+    const CliResult refused = cli.run({"alerts", "send"});
+    EXPECT_EQ(refused.code, 2) << refused.out;
+    EXPECT_THAT(refused.err, HasSubstr("an address of your own, by STEADY_WEBHOOK"));
+    EXPECT_TRUE(server.bodies().empty());
+    cli.unset("STEADY_WEBHOOK_TOKEN");
+    EXPECT_EQ(cli.run({"alerts", "send"}).code, 0);
+    EXPECT_EQ(server.bodies().size(), 1U);
+}
+
 TEST_F(TrackingChannels, MailGoesThroughTheProgramThatIsNamed) {
     alert("parse-large-1a2b3c4d");
     const fs::path script = cli.state() / "sendmail", letter = cli.state() / "letter";

@@ -66,7 +66,7 @@ private:
 std::string failure(const std::string& answer, double timeout_s) {
     OneShotServer server(answer);
     try {
-        post_webhook(parse_webhook(server.url()), R"({"text":"x"})", timeout_s);
+        send_webhook(parse_webhook(server.url()), R"({"text":"x"})", timeout_s);
     } catch (const Error& error) {
         return error.what();
     }
@@ -75,12 +75,31 @@ std::string failure(const std::string& answer, double timeout_s) {
 
 TEST(Webhook, SendsOneJsonDocument) {
     OneShotServer server("HTTP/1.1 204 No Content\r\n\r\n");
-    post_webhook(parse_webhook(server.url()), R"({"text":"slower"})");
+    send_webhook(parse_webhook(server.url()), R"({"text":"slower"})");
     const std::string request = server.request();
     EXPECT_TRUE(request.starts_with("POST /hook?key=s3cret HTTP/1.1\r\n")) << request;
     EXPECT_THAT(request, HasSubstr("Content-Type: application/json\r\n"));
     EXPECT_THAT(request, HasSubstr("Content-Length: 17\r\n"));
     EXPECT_TRUE(request.ends_with(R"({"text":"slower"})")) << request;
+}
+
+// https://spec.matrix.org/latest/client-server-api/#sending-events-to-a-room
+TEST(Webhook, AMessageToAMatrixRoomIsPutUnderItsTransaction) {
+    OneShotServer server("HTTP/1.1 200 OK\r\n\r\n{\"event_id\":\"$x\"}");
+    const std::string room = "/_matrix/client/v3/rooms/!abc%3Aexample.org/send/m.room.message";
+    const std::string host = server.url().substr(0, server.url().find("/hook"));
+    WebhookAddress address =
+        matrix_message(parse_webhook(host + room + "?user_id=%40bot"), "txn-7");
+    address.token = "syt_s3cret";
+    send_webhook(address, R"({"msgtype":"m.text"})");
+    const std::string request = server.request();
+    EXPECT_TRUE(request.starts_with("PUT " + room + "/txn-7?user_id=%40bot HTTP/1.1\r\n"))
+        << request;
+    EXPECT_THAT(request, HasSubstr("Authorization: Bearer syt_s3cret\r\n"));
+    EXPECT_TRUE(request.ends_with(R"({"msgtype":"m.text"})")) << request;
+    const WebhookAddress bridge = parse_webhook("https://example.org/webhook/abc");
+    EXPECT_EQ(matrix_message(bridge, "txn-7").url, bridge.url);
+    EXPECT_FALSE(matrix_message(bridge, "txn-7").put);
 }
 
 TEST(Webhook, SaysWhatWentWrongWithoutTheSecret) {

@@ -23,6 +23,7 @@ struct FakeWorld {
     double token_ns = 1e6;
     std::uint64_t seed = 1;
     protocol::CorrectnessReply correctness{.positions = 32, .top1_agree = 1};
+    std::optional<StackProfile> stacks = std::nullopt;
     bool ignores_flags = false;                    // flags change nothing that runs
     std::function<std::string(int call)> failure;  // outcome of the n-th measure, "" = ok
     std::function<bool(int call)> unsteady;        // B of the n-th measure slows down all the way
@@ -37,8 +38,13 @@ public:
     OutputsReport correctness() override { return world_.correctness; }
     Measured measure(const MeasureRequest& request) override;
     std::optional<protocol::ProfileReply> profile() override { return protocol::ProfileReply{}; }
+    std::optional<StackProfile> stacks(int gate) override {
+        stacks_of_gate = gate;
+        return world_.stacks;
+    }
 
     int measured = 0;
+    int stacks_of_gate = -1;  // never asked for
 
 private:
     double next_latency(double scale);
@@ -56,8 +62,14 @@ struct FakeSink : SampleSink {
     void put_correctness_failure(const std::string& how) override { failure = how; }
     void put_prior(const Prior&) override {}
     void put_profile(const protocol::ProfileReply&) override {}
+    void put_stacks(const StackProfile& profile) override {
+        stacks.push_back(profile);
+        pairs_before_stacks = pairs.size();
+    }
 
     std::vector<Pair> pairs;
+    std::vector<StackProfile> stacks;
+    std::size_t pairs_before_stacks = 0;
     std::vector<ProgramReport> applied;
     std::vector<OutputsReport> correctness;
     std::string failure;

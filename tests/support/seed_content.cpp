@@ -271,6 +271,22 @@ protocol::ProfileReply profile(const Spec& spec, double truth) {
     return joined_profiles(processes);
 }
 
+StackProfile stacks(double truth) {
+    StackProfile out{.unwinding = "frame_pointers", .hz = 499};
+    for (const char* arm : {"A", "B"}) {
+        const double kept = arm[0] == 'B' ? 1 - truth : 1;
+        Stacks found = {{"engine;main;load", 160},
+                        {"engine;main;load;read [kernel]", 90},
+                        {"engine;main;decode;attention;<img src=x onerror=steady_pwned=1>", 210},
+                        {"engine;main;decode;attention;softmax", 240},
+                        {"engine;main;decode;router", 75},
+                        {"engine;worker;decode;experts", 1900}};
+        found["engine;worker;decode;experts;dequantise"] = std::lround(9000 * (kept * 2 - 1));
+        out.arms[arm] = folded(found, 3);
+    }
+    return out;
+}
+
 protocol::OpenReply applied(const Spec& spec) {
     protocol::OpenReply reply;
     reply.engine_build = "9f2c1ab";

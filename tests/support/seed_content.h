@@ -5,6 +5,7 @@
 #include <string>
 
 #include "runner/record/record.h"
+#include "runner/record/stacks.h"
 
 namespace steady::seed {
 
@@ -21,6 +22,7 @@ Question question(int n, std::mt19937_64& random);
 Analysis outcome(const Spec& spec, double truth, int n_pairs, std::mt19937_64& random);
 
 protocol::ProfileReply profile(const Spec& spec, double truth);
+StackProfile stacks(double truth);  // one function's time follows the truth; one name is hostile
 protocol::OpenReply applied(const Spec& spec);
 Fingerprint fingerprint(int host);
 

@@ -191,6 +191,8 @@ void copy_evidence(Transaction& transaction, const std::vector<Made>& all) {
             stream << std::make_tuple(one.id, "progress", 1, progress.dump());
         } else {
             stream << std::make_tuple(one.id, "profile", 1, profile.dump());
+            stream << std::make_tuple(one.id, "stacks", 1,
+                                      stacks_text(seed::stacks(one.question.truth)));
         }
     }
     stream.complete();

@@ -42,7 +42,9 @@ function members(alert, hosts) {
       {
         head: 'Direct A/B',
         cell: (row) =>
-          row.confirmed_by ? experimentLink(row.confirmed_by, row.confirmation) : row.confirmation || '–',
+          row.confirmed_by
+            ? experimentLink(row.confirmed_by, row.confirmation)
+            : row.confirmation || h('span', { class: 'dim' }, 'not run'),
       },
     ],
     alert.series,
@@ -89,6 +91,16 @@ export default {
       null,
       h('p', { class: 'crumbs' }, h('a', { href: '/s' }, 'Trends'), ' / Alerts'),
       h('h1', null, 'Alerts'),
+      data.alerts.length
+        ? h(
+            'p',
+            { class: 'dim' },
+            'Changes of level in tracked series, and failed jobs, grouped by range of commits. Class says ',
+            'what moved: code (only the tracked commits), method or hardware (the reference moved too), ',
+            'noise. Direct A/B is the verdict of the commits on both sides, measured against each other. ',
+            'The command measures the range again; saving a state needs a token.',
+          )
+        : null,
       open.length
         ? h('div', { class: 'stack' }, open.map((one) => card(one, data.hosts)))
         : empty(

@@ -2,6 +2,7 @@
 // of the other: the page says what differs and offers a rerun instead.
 import { get } from '../api.js';
 import { h } from '../dom.js';
+import { bytes, words } from '../format.js';
 import {
   badge,
   command,
@@ -13,6 +14,10 @@ import {
   shortId,
   table,
 } from '../parts.js';
+
+// A count of bytes as people read it.
+const fact = (key, value) =>
+  /_bytes$/.test(key) && /^\d+$/.test(value ?? '') ? bytes(Number(value)) : shortened(value);
 
 function gateRows(data) {
   const rows = new Map();
@@ -66,7 +71,7 @@ export default {
             h(
               'p',
               null,
-              `Different: ${data.unlike.join(', ')}. ` +
+              `Different: ${data.unlike.map(words).join(', ')}. ` +
                 'Each effect is relative to its own baseline; absolute times must not be compared. ' +
                 'Measure again on one machine:',
             ),
@@ -98,9 +103,9 @@ export default {
         data.environment.length
           ? table(
               [
-                { head: 'Fact', class: 'wrap', cell: (row) => row.key },
-                { head: shortId(data.a.id), class: 'wrap', cell: (row) => shortened(row.a) },
-                { head: shortId(data.b.id), class: 'wrap', cell: (row) => shortened(row.b) },
+                { head: 'Fact', class: 'wrap', cell: (row) => words(row.key) },
+                { head: shortId(data.a.id), class: 'wrap', cell: (row) => fact(row.key, row.a) },
+                { head: shortId(data.b.id), class: 'wrap', cell: (row) => fact(row.key, row.b) },
               ],
               data.environment,
               { label: 'Differences of environment', class: 'halves' },

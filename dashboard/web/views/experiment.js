@@ -18,6 +18,7 @@ import {
 } from '../parts.js';
 import { layoutControl, settingsTried } from './experiment_controls.js';
 import { commands, matrixCells, measured, programs } from './experiment_outside.js';
+import { flameSection } from './experiment_flame.js';
 import { profileSection } from './experiment_profile.js';
 import { attempts, environment, repeat } from './experiment_record.js';
 import { runsSection } from './experiment_runs.js';
@@ -462,6 +463,7 @@ export default {
       measured(data),
       programs(data),
       profileSection(data, { count, nanoseconds }),
+      flameSection(data),
       checks(data),
       environment(data),
       attempts(data),

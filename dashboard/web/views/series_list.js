@@ -37,7 +37,14 @@ function twoCommits() {
       'label',
       null,
       h('span', null, label),
-      h('input', { id, required: true, pattern: '[0-9a-f]{7,40}', autocomplete: 'off' }),
+      h('input', {
+        id,
+        required: true,
+        pattern: '[0-9a-f]{7,40}',
+        placeholder: '7 to 40 digits',
+        title: 'the first 7 to 40 hexadecimal digits of a measured commit',
+        autocomplete: 'off',
+      }),
     );
   return h(
     'form',

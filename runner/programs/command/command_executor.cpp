@@ -15,7 +15,9 @@
 #include "runner/judge/analysis_pairs.h"
 #include "runner/platform/noise.h"
 #include "runner/programs/command/readings.h"
+#include "runner/programs/command/sampled_stacks.h"
 #include "runner/programs/command/turns.h"
+#include "runner/spec/spec_profile.h"
 
 namespace steady {
 namespace {
@@ -355,6 +357,24 @@ Measured CommandExecutor::measure(const MeasureRequest& request) {
     }
     measured.pair = request.pair;  // no half-measured values
     return measured;
+}
+
+std::optional<StackProfile> CommandExecutor::stacks(int gate_index) {
+    arms_.prepare();
+    const Gate& gate = spec().gates[static_cast<std::size_t>(gate_index)];
+    if (arms_.setup().message) arms_.setup().message("sampling the call stacks of both arms");
+    try {
+        StackProfile profile =
+            sampled_stacks({.unwinding = profile_asked(spec()),
+                            .good_exit = timed_exit(spec(), gate),
+                            .line = [&](const std::string& arm) { return arms_.line(arm, gate); }});
+        if (!profile.problem.empty() && arms_.setup().message)
+            arms_.setup().message("no flame graph: " + profile.problem);
+        return profile;
+    } catch (const Error& error) {
+        if (error.exit_code != kExitInterrupted) throw;
+        return std::nullopt;
+    }
 }
 
 }  // namespace steady

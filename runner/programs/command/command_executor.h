@@ -24,6 +24,7 @@ public:
     OutputsReport correctness() override;
     Measured measure(const MeasureRequest& request) override;
     std::optional<protocol::ProfileReply> profile() override { return std::nullopt; }
+    std::optional<StackProfile> stacks(int gate) override;
 
     void add_facts(Fingerprint& fingerprint) const { arms_.add_facts(fingerprint); }
 

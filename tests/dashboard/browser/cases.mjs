@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium as driver } from 'playwright-core';
+import { flameCases } from './cases_flame.mjs';
 import { trackCases } from './cases_track.mjs';
 import { accepted, api, open, PAGES } from './pages.mjs';
 import { FLAGS } from './setup.mjs';
@@ -43,6 +44,7 @@ async function harmless(page, what) {
 
 const cases = {
   ...trackCases,
+  ...flameCases,
 
   async 'the landing page shows verdicts first, with effect, interval and sign'(context) {
     await open(context, '/');

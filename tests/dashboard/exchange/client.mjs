@@ -62,6 +62,7 @@ async function calls(client, address) {
     await ask('get_x_id_pairs_json', { id });
     await ask('get_x_id_events_json', { id, since: 0 });
     await ask('get_x_id_record_json', { id });
+    if ((await ask('get_x_id_json', { id })).sampled) await ask('get_x_id_flame_json', { id });
   }
   await ask('get_compare_pair_json', { pair: `${rows[0].id}...${rows[1].id}` });
   const entries = await ask('get_j_json');

@@ -32,7 +32,8 @@ COMMITS = 60
 STEPS = 60_000
 MOST_TRIES = 8
 QUESTION = ["--build", "cc -O1 -o bench bench.c", "--adapter", "lines", "--metric", "work_ns",
-            "--direction", "lower", "--any-output", "--pairs", "100", "--", "./bench"]
+            "--direction", "lower", "--any-output"]
+COMMAND = ["--", "./bench"]
 
 
 def places(draw):
@@ -70,6 +71,7 @@ class Repetition:
             STEADY_SOURCES=str(self.folder / "sources"), STEADY_HOST_LOCK=str(self.folder / "lock"),
             GIT_CONFIG_GLOBAL="/dev/null", GIT_AUTHOR_NAME="A", GIT_AUTHOR_EMAIL="a@example.org",
             GIT_COMMITTER_NAME="A", GIT_COMMITTER_EMAIL="a@example.org")
+        self.question = [*QUESTION, "--pairs", str(options.pairs), *COMMAND]
         self.steps, self.commits, self.given_again = places(self.draw), [], 0
 
     def git(self, *words):
@@ -120,8 +122,8 @@ class Repetition:
         noise.start()
         try:
             # 10: something became slower, which two of the planted changes do.
-            done = self.steady("track", "--repo", "fixture", "--backfill", str(COMMITS), *QUESTION,
-                               good=(0, 10))
+            done = self.steady("track", "--repo", "fixture", "--backfill", str(COMMITS),
+                               *self.question, good=(0, 10))
         finally:
             over.set()
             noise.join()
@@ -134,8 +136,8 @@ class Repetition:
         after = min([COMMITS] + [place for place in all_places if place > culprit])
         good, bad = self.commits[self.draw.randrange(before, culprit)], \
             self.commits[self.draw.randrange(culprit, after)]
-        done = self.steady("bisect", "--no-journal", good, bad, "--repo", "fixture", *QUESTION,
-                           good=(0, 10, 11, 12))
+        done = self.steady("bisect", "--no-journal", good, bad, "--repo", "fixture",
+                           *self.question, good=(0, 10, 11, 12))
         middle = {step["commit"] for step in done["steps"] if step["kind"] in ("good", "bad")}
         return {"named": (done.get("culprit") or {}).get("commit") == self.commits[culprit],
                 "outcome": done["outcome"], "commits": done["commits"], "builds": len(middle)}
@@ -183,6 +185,7 @@ def main():
     parser.add_argument("--repetitions", type=int, default=10)
     parser.add_argument("--seed", type=int, default=32)
     parser.add_argument("--steady", default=str(HERE.parents[2] / "build/release/bin/steady"))
+    parser.add_argument("--pairs", type=int, default=100, help="of each commit; nearly all of the time")
     parser.add_argument("--out", help="file of rows, one JSON document a line")
     options = parser.parse_args()
     rows = []
