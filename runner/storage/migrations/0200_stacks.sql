@@ -17,10 +17,13 @@ begin
   on conflict (job_id, kind, epoch) do update set body = excluded.body;
 end $$;
 
-create or replace function read_record(p_name text)
+-- A record without the stacks. What was put together as jsonb was only written out as text again: json
+-- is text from the start.
+drop function read_record(text);
+create function read_record(p_name text)
   returns table (job_id bigint, rerun int, state job_state, note text, spec_text text, question text,
     seed text, submitted text, decided text, analysis jsonb, seconds float8, path text,
-    attempts jsonb, earlier jsonb, evidence jsonb)
+    attempts json, earlier json, evidence json)
   language plpgsql stable set search_path = steady, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -36,21 +39,23 @@ begin
   cross join lateral (
     select coalesce(sum(extract(epoch from coalesce(a.ended, clock_timestamp()) - a.began)), 0)
         ::float8 as seconds,
-      coalesce(jsonb_agg(jsonb_build_object('epoch', a.epoch, 'worker', a.worker, 'host', h.name,
+      coalesce(json_agg(json_build_object('epoch', a.epoch, 'worker', a.worker, 'host', h.name,
         'fingerprint', a.fingerprint, 'began', to_char(a.began at time zone 'utc', c_time),
         'ended', to_char(a.ended at time zone 'utc', c_time), 'how', a.how) order by a.epoch), '[]')
         as attempts
     from attempt a join host h using (host_id) where a.job_id = j.job_id) ran
   cross join lateral (
-    select coalesce(jsonb_object_agg(o.kind, o.body), '{}') as evidence
+    select coalesce(json_object_agg(o.kind, o.body), '{}') as evidence,
+      max(o.body ->> 'earlier') filter (where o.kind = 'origin') as brought
     from (select distinct on (i.kind) i.kind, i.body from evidence i where i.job_id = j.job_id
         and i.kind <> 'stacks'
       order by i.kind, i.epoch desc) o) found
   cross join lateral (  -- an imported experiment brought its list with it
-    select coalesce(found.evidence #> '{origin,earlier}', (select jsonb_agg(x.name order by x.exp_id)
+    select coalesce(found.brought::json, (select json_agg(x.name order by x.exp_id)
       from experiment x where x.question_sha = e.question_sha and x.exp_id < e.exp_id), '[]')
       as earlier) known
   where e.name = p_name;
 end $$;
+grant execute on function read_record to steady_worker, steady_web, steady_submitter;
 
 reset role;
