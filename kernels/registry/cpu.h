@@ -67,7 +67,8 @@ std::string level();  // the highest of them that is available here
 // level is that of available(), so a masked CPU is of the lesser class.
 std::string class_name();
 
-// Bytes of the largest cache that a core fills, 0 when unknown; and the brand string, "unknown" without one.
+// Bytes of the largest cache that a core fills, 0 when unknown; and the brand string, "unknown"
+// without one.
 std::int64_t last_level_cache_bytes();
 std::string model_name();
 

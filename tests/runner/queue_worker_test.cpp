@@ -162,8 +162,8 @@ TEST_F(QueueTest, ARestartOfTheServerInTheMiddleIsRiddenOut) {
 TEST_F(QueueTest, ASpooledPairOfADeadWorkerIsStoredWhileItsLeaseStands) {
     const auto job = submit();
     auto mine = options();
-    // The fence too: over, the lease's threads have returned when the process ends like a crash, which
-    // ThreadSanitizer reports as threads that nobody joined.
+    // The fence too: over, the lease's threads have returned when the process ends like a crash,
+    // which ThreadSanitizer reports as threads that nobody joined.
     mine.times = {.lease_s = 60, .renew_s = 0.2, .fence_s = 50};
     const pid_t dying = ::fork();
     if (dying == 0) {
