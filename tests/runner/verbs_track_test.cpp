@@ -71,6 +71,11 @@ protected:
         spec["expect_diff"] = {"kernels.*"};
         spec["hypothesis"]["predict"]["change"] = {"+5%", "+1000%"};
         spec["schedule"]["pairs"]["max"] = 10;
+        // Where 8-bit activations are the default, random weights magnify their rounding.
+        for (auto& gate : spec["gates"]) {
+            if (gate["level"] == "correctness")
+                gate["need"] = {{"top1_agree", ">=0.5"}, {"kl", "<=0.2"}};
+        }
         fs::create_directories(cli.root() / "experiments/watch");
         cli.experiment("watch/watch-small", spec);
         fix_id();
