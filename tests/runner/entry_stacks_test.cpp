@@ -21,15 +21,15 @@ constexpr const char* kScript =
     "bench \n"
     "\tffffffff8225a6c1 do_syscall_64 ([kernel.kallsyms])\n"
     "\t           20ca3 mmap64 (/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2)\n"
-    "\t            1149 main (/work/bench)\n"
+    "\t            1149 main (/home/bench)\n"
     "\n"
     "bench \n"
-    "\t            1160 std::less<int, long>::operator()(int) const (/work/the bench)\n"
-    "\t            1149 main (/work/the bench)\n"
+    "\t            1160 std::less<int, long>::operator()(int) const (/home/the bench)\n"
+    "\t            1149 main (/home/the bench)\n"
     "\n"
     "bench \n"
-    "\t            1160 std::less<int, long>::operator()(int) const (/work/the bench)\n"
-    "\t            1149 main (/work/the bench)\n"
+    "\t            1160 std::less<int, long>::operator()(int) const (/home/the bench)\n"
+    "\t            1149 main (/home/the bench)\n"
     "\n"
     "bench \n"
     "\t    7f0000001160 [unknown] (/usr/lib/libz.so.1.2.13)\n"
@@ -42,7 +42,7 @@ TEST(Stacks, WhatPerfPrintsIsFolded) {
                              {"bench;main;std::less<int, long>::operator()(int) const", 2},
                              {"bench;[libz.so.1.2.13]", 1}};
     EXPECT_EQ(stacks, expected);
-    add_perf_script("bench \n\t 1149 main (/work/bench)\n", stacks);
+    add_perf_script("bench \n\t 1149 main (/home/bench)\n", stacks);
     EXPECT_EQ(stacks.at("bench;main"), 1) << "a last sample without an empty line";
     Stacks lost;
     add_perf_script("b\n\t1 f (x)\n\t2 [unknown] ([unknown])\n\t3 [unknown] ([unknown])\n", lost);
