@@ -1,10 +1,10 @@
-# The GPU's part, where a CUDA toolkit is found: every .cu file, for Hopper and, as PTX that the driver
-# compiles at the first start, for every other card from 8.0 on; warnings as errors. Without a toolkit nothing here is built and runtime/none.cpp says so to
+# The GPU's part, where a CUDA toolkit is found: every .cu file, for one older architecture and for
+# Hopper, warnings as errors. Without a toolkit nothing here is built and runtime/none.cpp says so to
 # whoever asks for a GPU. nvcc is called directly: as a language of CMake it would want a toolkit, and
 # a say in how every program is linked, also where there is none.
 option(STEADY_CUDA "build the GPU variants if a CUDA toolkit is found" ON)
-# Fewer build faster: -DSTEADY_CUDA_ARCHITECTURES=90a. As in CMake, 80-virtual is PTX and 80 machine code.
-set(STEADY_CUDA_ARCHITECTURES 80-virtual 90a CACHE STRING "GPU architectures to compile for")
+# Fewer build faster: -DSTEADY_CUDA_ARCHITECTURES=90a
+set(STEADY_CUDA_ARCHITECTURES 80 90a CACHE STRING "GPU architectures to compile for")
 if(STEADY_CUDA)
     find_program(STEADY_NVCC nvcc HINTS /usr/local/cuda/bin ENV CUDA_HOME PATH_SUFFIXES bin)
 endif()
@@ -23,11 +23,7 @@ set(flags -std=c++20 -O3 -lineinfo --extended-lambda -I${CMAKE_SOURCE_DIR} --Wer
     # What nvcc makes of our headers for the host's compiler has parentheses of its own.
     -Xcompiler -Wall,-Wextra,-Werror,-Wno-parentheses,-Wno-missing-field-initializers,-march=x86-64-v2)
 foreach(each IN LISTS STEADY_CUDA_ARCHITECTURES)
-    if(each MATCHES "^(.+)-virtual$")
-        list(APPEND flags -gencode arch=compute_${CMAKE_MATCH_1},code=compute_${CMAKE_MATCH_1})
-    else()
-        list(APPEND flags -gencode arch=compute_${each},code=sm_${each})
-    endif()
+    list(APPEND flags -gencode arch=compute_${each},code=sm_${each})
 endforeach()
 file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*/*.cu)
 foreach(file IN LISTS files)

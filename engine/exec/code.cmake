@@ -1,6 +1,7 @@
 # Writes OUT with a hash of the code behind each choice of a plan, so that a record tells which code ran and a default
 # cannot outlive the code that its verdict measured:
-#   OP/VARIANT      kernels/OP/VARIANT.cpp (or .cu) and the kernel headers that it includes, directly or not
+#   OP/VARIANT      kernels/OP/VARIANT.cpp (or .cu) and the kernel headers that it includes, directly or not; of a .cu file
+#                   also what implements those headers: the .cu files beside them that are no variants
 #   STEP/NAME       engine/model/steps/STEP_NAME.cpp
 #   exec/threads    threads.cpp and threads.h of kernels/threads (earlier of engine/exec): how launches are partitioned
 # Cosmetic changes leave a hash as it is: comments, white space, #include lines, the place of a header. Headers that
@@ -44,6 +45,14 @@ function(headers_of path out)
     set(${out} "${found}" PARENT_SCOPE)
 endfunction()
 
+# What implements the headers of a folder for GPUs.
+function(gpu_parts path out)
+    get_filename_component(folder ${path} DIRECTORY)
+    file(GLOB found RELATIVE ${SOURCE} ${SOURCE}/${folder}/*.cu)
+    list(FILTER found EXCLUDE REGEX "/(cuda_[^/]*|runtime)\\.cu$")
+    set(${out} "${found}" PARENT_SCOPE)
+endfunction()
+
 # The hash of these files and of all kernel headers below them, sorted by hash: names do not count.
 function(code_hash out)
     set(open ${ARGN})
@@ -58,6 +67,10 @@ function(code_hash out)
             if(path MATCHES "^kernels/")
                 headers_of(${path} below)
                 list(APPEND open ${below})
+                if("${ARGN}" MATCHES "\\.cu$")
+                    gpu_parts(${path} below)
+                    list(APPEND open ${below})
+                endif()
             endif()
         endif()
     endwhile()

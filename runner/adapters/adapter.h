@@ -93,8 +93,7 @@ struct Series {
 std::string unit_text(const std::string& unit);
 
 // The values of one series, in order of repetition. Throws Error when no row fits or when rows of
-// several series do, with what there is, and when
-// one series has two units.
+// several series do, with what there is, and when one series has two units.
 Series select_series(const std::vector<AdapterRow>& rows, const RowSelection& selection);
 
 }  // namespace steady

@@ -8,7 +8,6 @@
 
 #include "runner/judge/analysis_pairs.h"
 #include "runner/plan/schedule.h"
-#include "runner/spec/spec_profile.h"
 
 namespace steady {
 namespace {
@@ -117,7 +116,7 @@ void add_profile(Experiment& experiment) {
 // The same by call stack, where the file asks for it. False when it was stopped meanwhile.
 bool add_stacks(Experiment& experiment) {
     const auto gate = measured_model_gate(experiment);
-    if (profile_asked(*experiment.spec).empty() || !gate) return true;
+    if (experiment.spec->schedule.profile.empty() || !gate) return true;
     const auto stacks = experiment.executor->stacks(*gate);
     if (stacks) experiment.sink->put_stacks(*stacks);
     return stacks.has_value();

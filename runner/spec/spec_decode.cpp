@@ -2,10 +2,8 @@
 #include "runner/spec/spec_decode.h"
 
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "runner/spec/spec_profile.h"
 #include "runner/spec/spec_rules.h"
 
 namespace steady {
@@ -197,16 +195,11 @@ ScheduleSpec decode_schedule(const JsonValue& value, const Subject& subject) {
     }
     out.inner = integer(at(value, "inner"), out.inner);
     out.timeout_s = number(at(value, "timeout_s"), out.timeout_s);
+    out.profile = text(at(value, "profile"));
     return out;
 }
 
 }  // namespace
-
-std::string profile_asked(const Spec& spec) {
-    const auto file = nlohmann::json::parse(spec.canonical, nullptr, false);
-    if (!file.is_object()) return "";
-    return file.value(nlohmann::json::json_pointer("/schedule/profile"), std::string());
-}
 
 Spec decode_spec(const JsonValue& root) {
     Spec out;

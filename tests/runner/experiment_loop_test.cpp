@@ -23,7 +23,7 @@ Outcome run(const nlohmann::json& json, const FakeWorld& world,
     const SpecResult parsed = parse_spec(json.dump(), "");
     EXPECT_TRUE(parsed.spec) << (parsed.errors.empty() ? "" : describe(parsed.errors[0], "test"));
     run.spec = *parsed.spec;
-    if (!profile.empty()) run.spec.canonical = R"({"schedule":{"profile":")" + profile + "\"}}";
+    run.spec.schedule.profile = profile;
     FakeExecutor executor(run.spec, world);
     Experiment experiment;
     experiment.spec = &run.spec;

@@ -17,7 +17,6 @@
 #include "runner/programs/command/readings.h"
 #include "runner/programs/command/sampled_stacks.h"
 #include "runner/programs/command/turns.h"
-#include "runner/spec/spec_profile.h"
 
 namespace steady {
 namespace {
@@ -365,7 +364,7 @@ std::optional<StackProfile> CommandExecutor::stacks(int gate_index) {
     if (arms_.setup().message) arms_.setup().message("sampling the call stacks of both arms");
     try {
         StackProfile profile =
-            sampled_stacks({.unwinding = profile_asked(spec()),
+            sampled_stacks({.unwinding = spec().schedule.profile,
                             .good_exit = timed_exit(spec(), gate),
                             .line = [&](const std::string& arm) { return arms_.line(arm, gate); }});
         if (!profile.problem.empty() && arms_.setup().message)
