@@ -5,10 +5,10 @@
 
 #include <functional>
 #include <memory>
-#include <pqxx/pqxx>
 #include <string>
 
 #include "kernels/base/error.h"
+#include "runner/storage/pqxx.h"
 
 namespace steady {
 

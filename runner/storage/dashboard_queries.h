@@ -5,12 +5,12 @@
 
 #include <cstdint>
 #include <optional>
-#include <pqxx/pqxx>
 #include <string>
 #include <vector>
 
 #include "runner/record/record.h"
 #include "runner/record/runs.h"
+#include "runner/storage/pqxx.h"
 
 namespace steady::page {
 

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <optional>
-#include <pqxx/pqxx>
 #include <string>
 #include <vector>
+
+#include "runner/storage/pqxx.h"
 
 namespace steady::page {
 

@@ -16,12 +16,12 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <pqxx/pqxx>
 #include <thread>
 
 #include "kernels/base/error.h"
 #include "runner/platform/files.h"
 #include "runner/storage/cluster_server.h"
+#include "runner/storage/pqxx.h"
 
 namespace steady {
 namespace {

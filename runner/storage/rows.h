@@ -2,11 +2,11 @@
 // so a stored double is the same bits when it comes back.
 #pragma once
 
-#include <pqxx/pqxx>
 #include <string>
 #include <vector>
 
 #include "runner/plan/sample.h"
+#include "runner/storage/pqxx.h"
 #include "runner/storage/store.h"
 
 namespace steady::rows {

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <map>
-#include <pqxx/pqxx>
 #include <string>
 #include <vector>
 
 #include "runner/record/runs.h"
+#include "runner/storage/pqxx.h"
 
 namespace steady::page {
 

@@ -3,9 +3,10 @@
 
 #include <cstdint>
 #include <optional>
-#include <pqxx/pqxx>
 #include <string>
 #include <vector>
+
+#include "runner/storage/pqxx.h"
 
 namespace steady::track {
 

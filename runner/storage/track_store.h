@@ -4,10 +4,10 @@
 
 #include <cstdint>
 #include <optional>
-#include <pqxx/pqxx>
 #include <string>
 #include <vector>
 
+#include "runner/storage/pqxx.h"
 #include "runner/track/track.h"
 
 namespace steady::track {

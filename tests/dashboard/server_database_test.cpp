@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <nlohmann/json.hpp>
-#include <pqxx/pqxx>
 #include <set>
 #include <thread>
 
@@ -15,6 +14,7 @@
 #include "runner/record/record_json.h"
 #include "runner/spec/spec.h"
 #include "runner/storage/archive.h"
+#include "runner/storage/pqxx.h"
 #include "runner/storage/service.h"
 #include "runner/storage/store.h"
 #include "tests/dashboard/fake_source.h"

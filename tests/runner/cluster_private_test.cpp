@@ -15,13 +15,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <pqxx/pqxx>
 #include <thread>
 #include <vector>
 
 #include "kernels/base/error.h"
 #include "runner/platform/files.h"
 #include "runner/storage/cluster_server.h"
+#include "runner/storage/pqxx.h"
 #include "runner/storage/private_cluster.h"
 #include "tests/support/loop_disk.h"
 

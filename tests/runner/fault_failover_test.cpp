@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <pqxx/pqxx>
 
 #include "runner/storage/cluster_server.h"
 #include "runner/storage/dashboard_queries.h"
 #include "runner/storage/migrate.h"
+#include "runner/storage/pqxx.h"
 #include "runner/storage/private_cluster.h"
 #include "tests/support/fault_team.h"
 #include "tests/support/replica.h"

@@ -8,10 +8,10 @@
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <pqxx/pqxx>
 #include <random>
 
 #include "runner/record/record_json.h"
+#include "runner/storage/pqxx.h"
 #include "tests/support/fault_team.h"
 #include "tests/support/tcp_proxy.h"
 #include "tests/support/throwaway_database.h"

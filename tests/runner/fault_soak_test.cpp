@@ -8,10 +8,10 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <pqxx/pqxx>
 
 #include "runner/platform/process.h"
 #include "runner/record/record_json.h"
+#include "runner/storage/pqxx.h"
 #include "tests/support/fault_team.h"
 #include "tests/support/throwaway_database.h"
 

@@ -6,12 +6,12 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <pqxx/pqxx>
 #include <string>
 
 #include "runner/queue/submit.h"
 #include "runner/queue/worker.h"
 #include "runner/record/record_json.h"
+#include "runner/storage/pqxx.h"
 #include "tests/support/throwaway_database.h"
 
 namespace steady {

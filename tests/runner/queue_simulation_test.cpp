@@ -7,11 +7,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <pqxx/pqxx>
 #include <random>
 
 #include "runner/base/sha256.h"
 #include "runner/platform/files.h"
+#include "runner/storage/pqxx.h"
 #include "tests/runner/queue_model.h"
 #include "tests/support/throwaway_database.h"
 

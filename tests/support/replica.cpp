@@ -7,10 +7,10 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <pqxx/pqxx>
 
 #include "kernels/base/error.h"
 #include "runner/platform/clock.h"
+#include "runner/storage/pqxx.h"
 #include "runner/storage/private_cluster.h"
 
 namespace steady {

@@ -6,13 +6,12 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
-#include <pqxx/pqxx>
-#include <pqxx/stream_to>
 
 #include "engine/protocol/session_json.h"
 #include "runner/platform/files.h"
 #include "runner/record/record_json.h"
 #include "runner/storage/connection.h"
+#include "runner/storage/pqxx.h"
 #include "runner/storage/rows.h"
 #include "runner/storage/store.h"
 #include "tests/support/seed_content.h"

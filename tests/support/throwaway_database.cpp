@@ -8,10 +8,10 @@
 #include <atomic>
 #include <csignal>
 #include <filesystem>
-#include <pqxx/pqxx>
 
 #include "kernels/base/error.h"
 #include "runner/platform/files.h"
+#include "runner/storage/pqxx.h"
 #include "runner/storage/private_cluster.h"
 #include "tests/support/ready_cluster.h"
 
