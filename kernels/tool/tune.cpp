@@ -20,10 +20,9 @@
 #include "kernels/tool/verbs.h"
 
 namespace steady::tool {
+namespace {
 
 using Json = nlohmann::ordered_json;
-
-namespace {
 
 constexpr int kFirstTurns = 3;      // of the first round; each round after it has twice as many
 constexpr double kTurnNs = 50'000;  // a turn repeats short calls until it lasts about so long

@@ -9,8 +9,11 @@
 #include "kernels/tool/tune.h"
 
 namespace steady::tool {
+namespace {
 
 using Json = nlohmann::ordered_json;
+
+}  // namespace
 
 Json to_json(const TuneKey& key) {
     return {{"op", key.op},     {"shape", key.shape}, {"threads", key.threads},
