@@ -21,14 +21,19 @@ function search(query) {
         value: query.get('q') ?? '',
         placeholder: 'q4_0_experts fused',
         autocomplete: 'off',
-        oninput: (event) => {
-          const { value } = event.target;
+        oninput: ({ target }) => {
           clearTimeout(timer);
           timer = setTimeout(async () => {
+            const { value } = target;
             await go(value ? `/j?q=${encodeURIComponent(value)}` : '/j', true);
             const again = document.getElementById('journal-search');
-            again?.focus();
-            again?.setSelectionRange(value.length, value.length);
+            if (!again || again === target) return;
+            // The page is drawn anew; what was typed while it loaded stands in the field that is gone.
+            clearTimeout(timer);
+            again.value = target.value;
+            again.focus();
+            again.setSelectionRange(again.value.length, again.value.length);
+            if (again.value !== value) again.dispatchEvent(new Event('input'));
           }, 250);
         },
       }),

@@ -170,6 +170,24 @@ const cases = {
     await page.getByText(/Tried \d+ times/).waitFor();
   },
 
+  async 'what is typed while a search loads is not lost'(context) {
+    const { page } = context;
+    await open(context, '/j');
+    await page.route('**/j.json?q=mla', async (route) => {
+      await page.keyboard.type('_atten');
+      await route.continue();
+    });
+    await page.keyboard.press('/');
+    const loaded = page.waitForResponse('**/j.json?q=mla');
+    await page.keyboard.type('mla');
+    await (await loaded).finished();
+    await page.waitForURL((url) => url.search !== '?q=mla');
+    await page.keyboard.type('tion');
+    await page.waitForURL('**/j?q=mla_attention');
+    assert.equal(await page.locator('#journal-search').inputValue(), 'mla_attention');
+    await page.unroute('**/j.json?q=mla');
+  },
+
   async 'submit: errors as one types, plan, token, then the queue; and cancelling'(context) {
     const { page } = context;
     await open(context, '/submit');
