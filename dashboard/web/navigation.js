@@ -21,3 +21,23 @@ export function go(url, keep = false) {
   }
   return done;
 }
+
+// For `oninput` of a field with an id: calls ask(text), which changes the address, a moment after the
+// last letter. The page is then drawn anew with its fields; what was typed while it loaded is kept.
+export function typed(ask) {
+  let timer = 0;
+  return ({ target }) => {
+    clearTimeout(timer);
+    timer = setTimeout(async () => {
+      const { value } = target;
+      await ask(value);
+      const again = document.getElementById(target.id);
+      if (!again || again === target) return;
+      clearTimeout(timer);
+      again.value = target.value;
+      again.focus();
+      again.setSelectionRange?.(again.value.length, again.value.length);
+      if (again.value !== value) again.dispatchEvent(new Event('input'));
+    }, 250);
+  };
+}

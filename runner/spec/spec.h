@@ -94,8 +94,8 @@ struct ScheduleSpec {
                              // each process
     int inner = 1;           // runs of an arm in its turn; their median counts; lockstep: turns
     double timeout_s = 600;  // of one run or turn
-    // How call stacks are sampled after the pairs: frame_pointers, dwarf; empty: not at all. No part
-    // of the question, since it changes neither pairs nor verdict.
+    // How call stacks are sampled after the pairs: frame_pointers, dwarf; empty: not at all. No
+    // part of the question, since it changes neither pairs nor verdict.
     std::string profile;
 };
 

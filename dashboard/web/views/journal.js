@@ -1,13 +1,12 @@
 // The journal: every verdict with its entry, searchable by the words of the experiment file, so
 // that a rejected idea is found before it is tried again.
 import { get } from '../api.js';
-import { go } from '../navigation.js';
+import { go, typed } from '../navigation.js';
 import { h } from '../dom.js';
 import { day, words } from '../format.js';
 import { badge, effect, empty, experimentLink, table } from '../parts.js';
 
 function search(query) {
-  let timer = 0;
   return h(
     'form',
     { class: 'filters', role: 'search', onsubmit: (event) => event.preventDefault() },
@@ -21,21 +20,7 @@ function search(query) {
         value: query.get('q') ?? '',
         placeholder: 'q4_0_experts fused',
         autocomplete: 'off',
-        oninput: ({ target }) => {
-          clearTimeout(timer);
-          timer = setTimeout(async () => {
-            const { value } = target;
-            await go(value ? `/j?q=${encodeURIComponent(value)}` : '/j', true);
-            const again = document.getElementById('journal-search');
-            if (!again || again === target) return;
-            // The page is drawn anew; what was typed while it loaded stands in the field that is gone.
-            clearTimeout(timer);
-            again.value = target.value;
-            again.focus();
-            again.setSelectionRange(again.value.length, again.value.length);
-            if (again.value !== value) again.dispatchEvent(new Event('input'));
-          }, 250);
-        },
+        oninput: typed((value) => go(value ? `/j?q=${encodeURIComponent(value)}` : '/j', true)),
       }),
     ),
   );

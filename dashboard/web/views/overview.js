@@ -1,6 +1,6 @@
 // The landing page: questions with their verdicts, newest first; running jobs on top.
 import { get, post, setToken, token } from '../api.js';
-import { go, show } from '../navigation.js';
+import { go, show, typed } from '../navigation.js';
 import { commonScale, intervalBar } from '../charts/interval_bar.js';
 import { h } from '../dom.js';
 import { duration, percent, words } from '../format.js';
@@ -117,7 +117,6 @@ function chips(query) {
 }
 
 function filterBar(query) {
-  let timer = 0;
   const field = (key, label, type = 'text') =>
     h(
       'label',
@@ -128,19 +127,9 @@ function filterBar(query) {
         type,
         value: query.get(key) ?? '',
         autocomplete: 'off',
-        oninput: (event) => {
-          const { value } = event.target;
-          clearTimeout(timer);
-          timer = setTimeout(async () => {
-            await go(
-              address(new URLSearchParams(location.search), { [key]: value, before: '' }),
-              true,
-            );
-            const again = document.getElementById(`filter-${key}`);
-            again?.focus();
-            again?.setSelectionRange?.(value.length, value.length);
-          }, 250);
-        },
+        oninput: typed((value) =>
+          go(address(new URLSearchParams(location.search), { [key]: value, before: '' }), true),
+        ),
       }),
     );
   return h(

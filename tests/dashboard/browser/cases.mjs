@@ -173,18 +173,24 @@ const cases = {
   async 'what is typed while a search loads is not lost'(context) {
     const { page } = context;
     await open(context, '/j');
+    const field = page.locator('#journal-search');
     await page.route('**/j.json?q=mla', async (route) => {
+      await field.evaluate((input) => {
+        input.classList.add('earlier');
+        document.body.classList.add('asked');
+      });
       await page.keyboard.type('_atten');
       await route.continue();
     });
     await page.keyboard.press('/');
-    const loaded = page.waitForResponse('**/j.json?q=mla');
     await page.keyboard.type('mla');
-    await (await loaded).finished();
-    await page.waitForURL((url) => url.search !== '?q=mla');
+    const shown = await page.waitForFunction(
+      () => document.querySelector('.asked #journal-search:not(.earlier)')?.value,
+    );
+    assert.equal(await shown.jsonValue(), 'mla_atten');
     await page.keyboard.type('tion');
     await page.waitForURL('**/j?q=mla_attention');
-    assert.equal(await page.locator('#journal-search').inputValue(), 'mla_attention');
+    assert.equal(await field.inputValue(), 'mla_attention');
     await page.unroute('**/j.json?q=mla');
   },
 
