@@ -267,22 +267,15 @@ TEST_F(Outside, ALargeGainIsFoundOnANoisyMachine) {
     EXPECT_EQ(done.json().at("verdict"), "accept");
 }
 
-// Two arms without a difference, whose six pairs of values favour none: three values of A and two
-// of B in turn. Chance would accept one in some hundred runs.
+// With coins of its own, one run in some hundred would be accepted by chance.
 TEST_F(Outside, WithoutOneItEndsBeforeTheCap) {
-    write("steps.sh",
-          "[ -e runs-$1 ] && n=$(cat runs-$1) || n=0\necho $((n + 1)) > runs-$1\n"
-          "case $1-$((n % 6)) in\n"
-          "a-0 | a-3 | b-0 | b-2 | b-4) v=100 ;;\n"
-          "a-1 | a-4) v=150 ;;\n"
-          "*) v=225 ;;\n"
-          "esac\n"
-          "echo \"{\\\"metric\\\": \\\"steps\\\", \\\"value\\\": $v}\"\n");
-    const CliResult done = counted("sh steps.sh a", "sh steps.sh b", {"--pairs", "200"});
+    write("steps.sh", kNoisySteps);
+    const CliResult done =
+        counted("sh steps.sh 100", "sh steps.sh 100", {"--pairs", "200", "--seed", "7"});
     EXPECT_EQ(done.code, 11) << done.out << done.err;
     EXPECT_EQ(done.json().at("reason"), "machine_too_noisy");
     EXPECT_GE(done.json().at("pairs"), 10);
-    EXPECT_LT(done.json().at("pairs"), 100);
+    EXPECT_LT(done.json().at("pairs"), 200);
 }
 
 TEST_F(Outside, ARunMayEndWithAnotherExitCode) {
