@@ -34,10 +34,11 @@ export function typed(ask) {
       const again = document.getElementById(target.id);
       if (!again || again === target) return;
       clearTimeout(timer);
-      again.value = target.value;
+      const more = target.value !== value;
+      if (more) again.value = target.value;
       again.focus();
       again.setSelectionRange?.(again.value.length, again.value.length);
-      if (again.value !== value) again.dispatchEvent(new Event('input'));
+      if (more) again.dispatchEvent(new Event('input'));
     }, 250);
   };
 }

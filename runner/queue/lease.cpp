@@ -88,7 +88,8 @@ void LeaseKeeper::watch_fence() {
 void LeaseKeeper::renew_until_done() {
     ConnectionOptions options = options_;
     options.patience_s = 0;
-    options.statement_timeout_ms = static_cast<int>(times_.fence_s / 2 * 1000);  // two tries
+    // Two tries fit before the fence.
+    options.statement_timeout_ms = static_cast<int>(times_.fence_s / 2 * 1000);
     Store store(options);
     double pause_s = times_.renew_s;
     while (!was_raised(done_, nullptr, pause_s) && !lost_) {
