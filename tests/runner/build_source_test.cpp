@@ -62,6 +62,23 @@ TEST(BuildSourceTest, TheWorkTreeIsARevisionAndStaysAsItIs) {
     EXPECT_EQ(files_below(repository.path()), before);
 }
 
+// An edit in the second of the commit, of equal length: nothing that git compares of the file itself
+// differs, only that the file is no older than the index says that its content must be read.
+TEST(BuildSourceTest, AnEditInTheSecondOfTheCommitIsAChange) {
+    const GitFixture repository;
+    repository.git({"config", "core.trustctime", "false"});
+    const fs::path file = fs::path(repository.path()) / "program.sh";
+    const auto second = fs::file_time_type::clock::now() - std::chrono::hours(1);
+    repository.write("program.sh", "echo two");
+    fs::last_write_time(file, second);
+    repository.commit("first");
+    repository.write("program.sh", "echo one");
+    fs::last_write_time(file, second);
+    fs::last_write_time(repository.path() + "/.git/index", second);
+    const Source source(repository.path());
+    EXPECT_NE(source.resolve(".").tree, source.resolve("main").tree);
+}
+
 TEST(BuildSourceTest, ErrorsSayWhatIsAllowed) {
     const GitFixture repository;
     repository.write("file", "text\n");
