@@ -29,11 +29,13 @@ struct Row {
     Verdict verdict;
     const char* reason;
     double effect, low, high;
+    const char* why = "early_e";
 };
 
 constexpr Row kRows[] = {
     {Verdict::accept, "", 0.021, 0.012, 0.030},
     {Verdict::accept, "", 0.021, 0.002, 0.040},
+    {Verdict::accept, "", 0.021, -0.003, 0.045, "interim"},
     {Verdict::accept, "shown_equivalent", -0.0024, -0.008, 0.004},
     {Verdict::reject, "no_worthwhile_gain", -0.0033, -0.0206, 0.008},
     {Verdict::reject, "regression", -0.0528, -0.0781, -0.0269},
@@ -52,6 +54,7 @@ std::string sentence_of(const Row& row) {
     spec.gates.back().margin = 0.01;
     Analysis analysis = outcome(row.verdict, row.reason, row.effect, row.low, row.high);
     analysis.sigma_d = 0.01;
+    analysis.why = row.why;
     if (row.effect == 0) {
         analysis.effect.reset();
         analysis.pairs = 0;
@@ -82,6 +85,11 @@ TEST(AnalysisOutcome, OnlyWhatTheIntervalExcludesIsClaimed) {
     };
     EXPECT_THAT(said(Verdict::accept, "", 0.002, 0.03), HasSubstr("at least +0.20 % with 95 %"));
     EXPECT_THAT(said(Verdict::accept, "", -0.001, 0.03), Not(HasSubstr("at least")));
+    Analysis at_look = outcome(Verdict::accept, "", 0.01, 0.002, 0.03);
+    at_look.why = "interim";
+    EXPECT_THAT(outcome_sentence(spec, at_look), Not(HasSubstr("exact test")));
+    at_look.interval.low = -0.001;
+    EXPECT_THAT(outcome_sentence(spec, at_look), HasSubstr("not by the interval"));
     EXPECT_THAT(said(Verdict::accept, "", 0.002, 0.03),
                 HasSubstr("a gain of 1 % or more was not shown"));
     EXPECT_THAT(said(Verdict::accept, "", 0.0101, 0.03), Not(HasSubstr("was not shown")));
