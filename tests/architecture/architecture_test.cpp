@@ -235,14 +235,17 @@ Mistakes effects_in_pure_folders(const std::vector<Source>& files) {
     return out;
 }
 
-Mistakes shells(const std::vector<Source>& files) {
-    static const std::regex shell(R"re(\b(system|popen)\()re");
+Mistakes lines_like(const std::vector<Source>& files, const std::regex& pattern) {
     Mistakes out;
     for (const Source& source : files) {
         find_lines(
-            source, [](const std::string& line) { return std::regex_search(line, shell); }, out);
+            source, [&](const std::string& line) { return std::regex_search(line, pattern); }, out);
     }
     return out;
+}
+
+Mistakes shells(const std::vector<Source>& files) {
+    return lines_like(files, std::regex(R"re(\b(system|popen)\()re"));
 }
 
 // The fault harness looks at the tables from outside, as an auditor would.
@@ -274,44 +277,32 @@ Mistakes threads_in_kernels(const std::vector<Source>& files) {
 
 // Of CMake files.
 Mistakes isa_flags(const std::vector<Source>& files) {
-    Mistakes out;
-    for (const Source& source : files) {
-        find_lines(
-            source,
-            [](const std::string& line) {
-                return line.find("-mavx") != std::string::npos ||
-                       line.find("-march=native") != std::string::npos;
-            },
-            out);
-    }
-    return out;
+    return lines_like(files, std::regex("-mavx|-march=native"));
 }
 
-// It takes long to compile, so one file has it.
-Mistakes more_than_one_beast(const std::vector<Source>& files) {
+// Users of a library that stands in one file: Beast takes long to compile, and libpqxx is read as
+// its library was compiled, which differs between distributions.
+Mistakes more_than_one_user(const std::vector<Source>& files, const std::string& library) {
     Mistakes users;
     for (const Source& source : files) {
-        Mistakes lines;
-        find_lines(
-            source,
-            [](const std::string& line) {
-                return line.find("#include <boost/beast") != std::string::npos;
-            },
-            lines);
-        if (!lines.empty()) users.push_back(source.path);
+        if (!lines_like({source}, std::regex("#include <" + library)).empty())
+            users.push_back(source.path);
     }
     return users.size() > 1 ? users : Mistakes{};
 }
 
+Mistakes more_than_one_beast(const std::vector<Source>& files) {
+    return more_than_one_user(files, "boost/beast");
+}
+
+Mistakes more_than_one_pqxx(const std::vector<Source>& files) {
+    return more_than_one_user(files, "pqxx/");
+}
+
 Mistakes html_from_text(const std::vector<Source>& files) {
-    static const std::regex unsafe(
-        R"re(innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\()re");
-    Mistakes out;
-    for (const Source& source : files) {
-        find_lines(
-            source, [](const std::string& line) { return std::regex_search(line, unsafe); }, out);
-    }
-    return out;
+    return lines_like(
+        files,
+        std::regex(R"re(innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\()re"));
 }
 
 Mistakes unknown_top_folders(const std::vector<std::string>& folders) {
@@ -441,6 +432,11 @@ std::vector<Rule> rules() {
          kCode,
          kCpp,
          {{"dashboard/a.cpp", {beast}}, {"dashboard/b.cpp", {beast}}}},
+        {"LibpqxxStandsInOneHeader",
+         more_than_one_pqxx,
+         kCode,
+         kCpp,
+         {{"runner/a.h", {"#include <pqxx/pqxx>"}}, {"runner/b.cpp", {"#include <pqxx/row>"}}}},
         {"ThePageNeverWritesHtmlFromText",
          html_from_text,
          {"dashboard/web"},
