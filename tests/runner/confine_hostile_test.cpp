@@ -15,7 +15,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <sstream>
 #include <thread>
+#include <utility>
 
 #include "kernels/base/error.h"
 #include "runner/platform/measured_process.h"
@@ -196,6 +199,11 @@ TEST_P(Confined, GetsTheVariablesThatItIsGiven) {
     const std::string word = "given" + random_hex(8);
     confinement_.env = {{"SETTING", word}};
     expect_works("secret", {word});
+    std::set<std::string> expected{"SETTING=" + word}, found;
+    for (const auto& [name, value] : confined_environment()) expected.insert(name + "=" + value);
+    std::stringstream lines(run_child(confined({"/usr/bin/env"}), 30).out);
+    for (std::string line; std::getline(lines, line);) found.insert(line);
+    EXPECT_EQ(found, expected);
 }
 
 TEST_P(Confined, NeitherIsNorBecomesRoot) {
@@ -249,6 +257,9 @@ TEST_P(Confined, LeavesNothingRunning) {
 TEST_P(Confined, AForkBombEnds) {
     confinement_.processes = 40;
     expect_stopped("forks", {"200"});
+    const auto* group = std::exchange(confinement_.means, &none_);  // the limit of the user alone
+    expect_stopped("forks", {"200"});
+    confinement_.means = group;
     ChildOptions options = confined({hostile(), "bomb"});
     const ChildEnd end = run_child(options, 1);
     EXPECT_EQ(end.ending, Ending::timeout);

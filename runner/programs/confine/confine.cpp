@@ -163,14 +163,14 @@ Words confinement_prefix(const Confinement& confinement, const std::string& dire
     const std::string user = std::to_string(kConfinedUser);
     Words words{system_tool("bwrap", "`apt-get install bubblewrap`")};
     append(words, {"--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
-                   "--hostname", "confined", "--die-with-parent", "--new-session", "--clearenv"});
+                   "--hostname", "confined", "--die-with-parent", "--new-session"});
     if (!confinement.network) append(words, {"--unshare-net"});
     show_system(words, confinement.network);
     show_own(words, confinement, directory);
     if (confinement.by_root) {
         append(words, {"--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID",
                        "--", system_tool("setpriv", "`apt-get install util-linux`"),
-                       "--reuid=" + user, "--regid=" + user, "--clear-groups", "--no-new-privs"});
+                       "--reuid=" + user, "--regid=" + user, "--clear-groups"});
     } else {
         append(words, {"--unshare-user", "--uid", user, "--gid", user, "--"});
     }
