@@ -139,6 +139,10 @@ void check_verdict(Connection& connection, std::int64_t job, const std::string& 
     });
 }
 
+std::string checked_at(Connection& connection, std::int64_t job) {
+    return one_text(connection, "select at::text from steady.verdict_check where job_id = $1", job);
+}
+
 void decline_entry(Connection& connection, std::int64_t job) {
     connection.transact([&](Transaction& transaction) {
         transaction.exec_params("select steady.decline_entry($1)", job);

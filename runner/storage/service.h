@@ -65,6 +65,8 @@ std::vector<Unchecked> unchecked_verdicts(Connection& connection, const std::str
 void check_verdict(Connection& connection, std::int64_t job, const std::string& refuted,
                    const std::string& says);
 bool may_check_verdicts(Connection& connection);  // this login is the owner's
+// "" while nobody has checked the verdict; else when.
+std::string checked_at(Connection& connection, std::int64_t job);
 
 // --- entries ---
 void decline_entry(Connection& connection, std::int64_t job);  // this experiment shall have none

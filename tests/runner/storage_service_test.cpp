@@ -152,6 +152,7 @@ TEST_F(ServiceTest, AWorkerCannotForgeAVerdict) {
     ASSERT_EQ(unchecked.size(), 1U);
     EXPECT_EQ(unchecked[0].id, forged);
     EXPECT_EQ(service::checked_at(connection(), unchecked[0].job), "");
+    EXPECT_FALSE(store_.load_record(forged).checked);
 
     service::check_verdict(connection(), unchecked[0].job, "reject (regression)", "");
     EXPECT_TRUE(service::unchecked_verdicts(connection()).empty());
@@ -204,6 +205,7 @@ TEST_F(ServiceTest, AVerdictThatAgreesIsCheckedOnce) {
     EXPECT_TRUE(service::unchecked_verdicts(connection()).empty());
     EXPECT_NE(service::checked_at(connection(), submitted.job), "");
     EXPECT_EQ(store_.load_record(submitted.id).state, "done");
+    EXPECT_TRUE(store_.load_record(submitted.id).checked);
 }
 
 TEST_F(ServiceTest, AnEntryLiesUnderItsNameInTheJournal) {
