@@ -179,6 +179,15 @@ TEST_F(ServiceTest, AWorkerStoresOnlyEvidenceThatItMeasures) {
     EXPECT_EQ(one("select string_agg(kind, ',') from steady.evidence"), "progress");
 }
 
+// The page asks whether there are call stacks, which may be large, and does not read them.
+TEST_F(ServiceTest, ARecordSaysWhetherStacksAreStored) {
+    const std::string id = submit(1).id;
+    const Lease lease = claim();
+    EXPECT_FALSE(store_.load_record(id).sampled);
+    store_.put_evidence(lease, "stacks", "{}");
+    EXPECT_TRUE(store_.load_record(id).sampled);
+}
+
 // A worker writes files of an experiment's name.
 TEST_F(ServiceTest, NamesThatAreNoFileNamesAreRefused) {
     Store submitter = make(DatabaseRole::web);
