@@ -108,9 +108,9 @@ Response get_experiment(const Request& request, Context& context) {
     if (request.format != "md") {
         json document = experiment_json(*record);
         document["progress"] = progress_json(*record, context);
-        const bool checked = record->analysis && context.source->is_checked(record->job);
+        const bool checked = record->analysis && record->checked;
         document["checked"] = checked;
-        document["sampled"] = context.source->stacks(record->job).has_value();
+        document["sampled"] = record->sampled;
         document["who_did"] = deeds_json(context.source->who_did(record->id));
         document["runs"] = runs_json(context.source->runs(record->question_sha));
         document["searches"] = json::array();

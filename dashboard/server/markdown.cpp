@@ -12,10 +12,13 @@
 #include <vector>
 
 #include "dashboard/server/http.h"
+#include "runner/base/text.h"
 #include "runner/figures/numbers.h"
 
 namespace steady::web {
 namespace {
+
+constexpr std::size_t npos = std::string_view::npos;
 
 std::string cmark_html(const std::string& text) {
     const std::unique_ptr<char, void (*)(void*)> html(
@@ -25,8 +28,41 @@ std::string cmark_html(const std::string& text) {
     return html ? std::string(html.get()) : std::string();
 }
 
-// A cell's text without the paragraph that the renderer puts around it.
+bool is_ascii_word(char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+// Letters, digits and punctuation that Markdown gives no meaning where they stand. The renderer
+// decides on everything else.
+bool is_plain(std::string_view text) {
+    if (text.empty()) return true;
+    const std::size_t digits = text.find_first_not_of("0123456789");
+    if (digits != npos && (text[digits] == '.' || text[digits] == ')') &&
+        (digits + 1 == text.size() || text[digits + 1] == ' ')) {
+        return false;  // "1. " begins a list
+    }
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        const char after = i + 1 < text.size() ? text[i + 1] : ' ';
+        const bool allowed =
+            is_ascii_word(c) || static_cast<unsigned char>(c) >= 0x80 ||
+            std::string_view(" .,%/;([").find(c) != npos ||
+            (i > 0 && std::string_view("+-)~").find(c) != npos) || (c == '+' && after != ' ') ||
+            (c == '~' && after != '~') || (c == ']' && after != '(') ||
+            (c == '_' && i > 0 && is_ascii_word(text[i - 1]) && is_ascii_word(after));
+        if (!allowed) return false;
+    }
+    return text.front() != ' ' && text.back() != ' ' && !first_invalid_utf8(text);
+}
+
+// A cell's text without the paragraph that the renderer puts around it. An entry has hundreds of
+// cells, and to set up a parser for each took most of the time of its page.
 std::string inline_html(const std::string& text) {
+    if (is_plain(text)) return text;
+    if (text.size() > 2 && text.front() == '`' && text.back() == '`') {
+        const std::string inside = text.substr(1, text.size() - 2);
+        if (is_plain(inside)) return "<code>" + inside + "</code>";
+    }
     std::string html = cmark_html(text);
     while (!html.empty() && html.back() == '\n') html.pop_back();
     if (html.starts_with("<p>") && html.ends_with("</p>") &&

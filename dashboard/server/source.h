@@ -60,7 +60,6 @@ struct Source {
     // All runs of a question, the oldest first.
     std::function<std::vector<Run>(const std::string& question_sha)> runs;
     std::function<std::vector<page::Deed>(const std::string& id)> who_did;
-    std::function<bool(std::int64_t job)> is_checked;  // its verdict, by the owner's side
     std::function<std::optional<std::string>(std::int64_t job)> stacks;  // JSON of StackProfile
     std::function<std::vector<page::QueueRow>()> queue;
     std::function<std::vector<page::HostDetail>()> hosts;

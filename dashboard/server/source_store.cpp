@@ -215,9 +215,6 @@ MakeSource store_source(const std::string& database_url) {
         source->who_did = [link](const std::string& id) {
             return read(*link, [&](Transaction& t) { return page::who_did(t, id); });
         };
-        source->is_checked = [link](std::int64_t job) {
-            return !ask([&] { return service::checked_at(link->store.connection(), job); }).empty();
-        };
         source->stacks = [link](std::int64_t job) {
             return ask([&] { return link->store.load_evidence(job, "stacks"); });
         };

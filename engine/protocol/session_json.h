@@ -182,73 +182,95 @@ Json to_json(const T& value) {
     }
 }
 
-// ---- reading. Error naming the path ("/arms/A/threads"), what was found and what is allowed.
-[[noreturn]] inline void reject(const std::string& path, const std::string& found,
+// ---- reading, from either kind of Json: what is kept sorted need not be written out and parsed
+// again. Error naming the path ("/arms/A/threads"), what was found and what is allowed.
+
+// Where a value stands. The text is made only for a message.
+struct Path {
+    const Path* above = nullptr;
+    std::string_view step = {};
+
+    std::string text() const {
+        return above == nullptr ? "" : above->text() + "/" + std::string(step);
+    }
+};
+
+inline constexpr Path kWholeLine;
+
+[[noreturn]] inline void reject(const Path& path, const std::string& found,
                                 const std::string& allowed) {
-    throw Error{"session line: " + (path.empty() ? "the whole line" : path) + ": found " + found +
-                ", allowed " + allowed};
+    throw Error{"session line: " + (path.above == nullptr ? "the whole line" : path.text()) +
+                ": found " + found + ", allowed " + allowed};
 }
 
-template <class T>
-void from_json(const Json& json, const std::string& path, T& value);
+template <class AnyJson, class T>
+void from_json(const AnyJson& json, const Path& path, T& value);
 
-template <class T>
-void read_number(const Json& json, const std::string& path, T& value) {
+template <class AnyJson, class T>
+void read_number(const AnyJson& json, const Path& path, T& value) {
     if constexpr (std::is_floating_point_v<T>) {
         if (!json.is_number()) reject(path, json.type_name(), "a number");
-        value = json.get<T>();
+        value = json.template get<T>();
     } else {
         if (!json.is_number_integer()) reject(path, json.dump().substr(0, 40), "a whole number");
-        const bool fits = json.is_number_unsigned()
-                              ? json.get<std::uint64_t>() <=
+        const bool fits = json.is_number_unsigned() || json.template get<std::int64_t>() >= 0
+                              ? json.template get<std::uint64_t>() <=
                                     static_cast<std::uint64_t>(std::numeric_limits<T>::max())
                               : std::is_signed_v<T> &&
-                                    json.get<std::int64_t>() >=
+                                    json.template get<std::int64_t>() >=
                                         static_cast<std::int64_t>(std::numeric_limits<T>::min());
         if (!fits) reject(path, json.dump(), "a whole number of the field's size");
-        value = json.get<T>();
+        value = json.template get<T>();
     }
 }
 
 template <class T>
-void read_struct(const Json& json, const std::string& path, T& value) {
-    if (!json.is_object()) reject(path, json.type_name(), "an object");
+std::string names_of(T& value) {
     std::string names;
-    fields(value, [&](const char* name, auto& member, bool required) {
+    fields(value, [&](const char* name, auto&, bool) {
         names += (names.empty() ? "" : ", ") + std::string(name);
+    });
+    return names;
+}
+
+template <class AnyJson, class T>
+void read_struct(const AnyJson& json, const Path& path, T& value) {
+    if (!json.is_object()) reject(path, json.type_name(), "an object");
+    fields(value, [&](const char* name, auto& member, bool required) {
         const auto found = json.find(name);
-        if (found != json.end()) return from_json(*found, path + "/" + name, member);
-        if (required) reject(path + "/" + name, "nothing", "this field is required");
+        if (found != json.end()) return from_json(*found, Path{&path, name}, member);
+        if (required) reject(Path{&path, name}, "nothing", "this field is required");
     });
     for (const auto& item : json.items()) {
         const std::string& key = item.key();
-        bool known = path.empty() && key == "type";
+        bool known = path.above == nullptr && key == "type";
         fields(value, [&](const char* name, auto&, bool) { known = known || key == name; });
-        if (!known) reject(path + "/" + key, "an unknown field", "only " + names);
+        if (!known) reject(Path{&path, key}, "an unknown field", "only " + names_of(value));
     }
 }
 
-template <class T>
-void from_json(const Json& json, const std::string& path, T& value) {
+template <class AnyJson, class T>
+void from_json(const AnyJson& json, const Path& path, T& value) {
     if constexpr (std::is_same_v<T, bool>) {
         if (!json.is_boolean()) reject(path, json.type_name(), "true or false");
-        value = json.get<bool>();
+        value = json.template get<bool>();
     } else if constexpr (std::is_arithmetic_v<T>) {
         read_number(json, path, value);
     } else if constexpr (std::is_same_v<T, std::string>) {
         if (!json.is_string()) reject(path, json.type_name(), "a string");
-        value = json.get<std::string>();
+        value = json.template get<std::string>();
     } else if constexpr (requires { value.begin()->second; }) {
         if (!json.is_object()) reject(path, json.type_name(), "an object");
         value.clear();
         for (const auto& [key, each] : json.items()) {
-            from_json(each, path + "/" + key, value[key]);
+            from_json(each, Path{&path, key}, value[key]);
         }
     } else if constexpr (requires { value.begin(); }) {
         if (!json.is_array()) reject(path, json.type_name(), "an array");
         value.clear();
-        for (const Json& each : json) {
-            from_json(each, path + "/" + std::to_string(value.size()), value.emplace_back());
+        for (const AnyJson& each : json) {
+            const std::string step = std::to_string(value.size());
+            from_json(each, Path{&path, step}, value.emplace_back());
         }
     } else {
         read_struct(json, path, value);
@@ -314,11 +336,11 @@ Variant message_of(const Json& json, const std::string& type, const char* const 
     if constexpr (at == n) {
         std::string all;
         for (const char* each : types) all += (all.empty() ? "" : ", ") + std::string(each);
-        reject("/type", "\"" + type.substr(0, 40) + "\"", all);
+        reject(Path{&kWholeLine, "type"}, "\"" + type.substr(0, 40) + "\"", all);
     } else {
         if (type != types[at]) return message_of<Variant, at + 1>(json, type, types);
         std::variant_alternative_t<at, Variant> message;
-        from_json(json, "", message);
+        from_json(json, kWholeLine, message);
         return message;
     }
 }
@@ -326,9 +348,11 @@ Variant message_of(const Json& json, const std::string& type, const char* const 
 template <class Variant, std::size_t n>
 Variant message_from_line(const std::string& line, const char* const (&types)[n]) {
     const Json json = parse_line(line);
-    if (!json.is_object()) reject("", json.type_name(), "an object");
+    if (!json.is_object()) reject(kWholeLine, json.type_name(), "an object");
     const auto type = json.find("type");
-    if (type == json.end() || !type->is_string()) reject("/type", "no text", "a request's name");
+    if (type == json.end() || !type->is_string()) {
+        reject(Path{&kWholeLine, "type"}, "no text", "a request's name");
+    }
     return message_of<Variant>(json, type->template get<std::string>(), types);
 }
 inline Request request_from_line(const std::string& line) {
@@ -352,11 +376,10 @@ void to_json(nlohmann::json& out, const T& value) {
 
 // A struct from its JSON form, strict; `what` opens the message of the Error.
 template <Message T>
-T strict_from_json(nlohmann::json json, const std::string& what) {
-    if (json.is_object()) json.erase("type");
+T strict_from_json(const nlohmann::json& json, const std::string& what) {
     try {
         T value;
-        from_json(Json::parse(json.dump()), "", value);
+        from_json(json, kWholeLine, value);
         return value;
     } catch (const Error& error) {
         throw Error(what + ": " + error.what());

@@ -89,7 +89,8 @@ std::optional<std::size_t> named_secret(const std::string& low, std::size_t at) 
         "password", "passwd",     "secret",        "api_key",     "apikey",    "api-key",
         "token",    "access_key", "authorization", "private_key", "credential"};
     for (const std::string_view word : kNames) {
-        if (low.compare(at, word.size(), word) != 0) {
+        // Most characters begin no name: the first one tells without a call.
+        if (low[at] != word[0] || low.compare(at, word.size(), word) != 0) {
             continue;
         }
         std::size_t end = at + word.size();
@@ -119,8 +120,10 @@ std::optional<std::size_t> prefixed_secret(std::string_view text, const std::str
         return std::nullopt;
     }
     for (const std::string_view prefix : kPrefixes) {
-        const std::size_t end = secret_end(text, at);
-        if (low.compare(at, prefix.size(), prefix) == 0 && end - at >= prefix.size() + 12) {
+        if (low[at] != prefix[0] || low.compare(at, prefix.size(), prefix) != 0) {
+            continue;
+        }
+        if (secret_end(text, at) - at >= prefix.size() + 12) {
             return at;
         }
     }

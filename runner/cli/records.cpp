@@ -52,7 +52,7 @@ nlohmann::json shown_json(const Record& record) {
                                 {"effect_in_slower_half", std::expm1(state->slow)},
                                 {"p", state->p}};
     }
-    if (const auto spread = placement_spread_of(record)) {
+    if (const auto spread = placement_spread_of(record, pair_rows(record))) {
         nlohmann::json medians = nlohmann::json::array();
         for (const double d : spread->medians) medians.push_back(std::expm1(d));
         out["placements"] = {{"depends", spread->depends},

@@ -55,7 +55,7 @@ std::string layout_meaning(const LayoutEffect& control) {
 
 // Each block of pairs is measured on a placement of its own.
 std::string placements(const Record& record) {
-    const auto spread = placement_spread_of(record);
+    const auto spread = placement_spread_of(record, pair_rows(record));
     if (!spread) return "";
     Rows rows = {{"placement", "pairs", "effect, median"}};
     for (std::size_t i = 0; i < spread->medians.size(); ++i) {

@@ -51,7 +51,8 @@ std::vector<double> pair_slowness(const Record& record, const std::vector<PairRo
 
 // How the effect differs between placements of the weights, of the counted pairs; nothing where
 // records hold no placement.
-std::optional<PlacementSpread> placement_spread_of(const Record& record);
+std::optional<PlacementSpread> placement_spread_of(const Record& record,
+                                                   const std::vector<PairRow>& rows);
 // Seconds that moving the weights took, in all.
 double placement_seconds(const Record& record);
 

@@ -127,7 +127,7 @@ std::string front_matter(const Record& record) {
     }
     const auto state = machine_state_of(record, pair_rows(record));
     if (state && state->depends) title += ", depends on machine state";
-    const auto placed = placement_spread_of(record);
+    const auto placed = placement_spread_of(record, pair_rows(record));
     if (placed && placed->depends) title += ", depends on placement";
     return out + title + "\n\n" + head_table(record) + "\n";
 }

@@ -174,11 +174,12 @@ std::optional<MachineState> machine_state_of(const Record& record,
                          gate->goal == Goal::equivalent ? gate->margin : gate->worth);
 }
 
-std::optional<PlacementSpread> placement_spread_of(const Record& record) {
+std::optional<PlacementSpread> placement_spread_of(const Record& record,
+                                                   const std::vector<PairRow>& rows) {
     const Gate* gate = deciding_gate(record.spec);
     if (gate == nullptr || !record.analysis) return std::nullopt;
     std::vector<double> d, placement;
-    for (const PairRow& row : pair_rows(record)) {
+    for (const PairRow& row : rows) {
         const auto where = placement_of(*row.pair);
         if (!row.d || !row.discarded.empty() || !where) continue;
         d.push_back(*row.d);
@@ -204,7 +205,7 @@ std::string outcome_sentence(const Record& record) {
 std::string outcome_sentence(const Record& record, const std::vector<PairRow>& rows) {
     std::string out = outcome_sentence(record.spec, *record.analysis);
     for (const std::string& words : {state_words(machine_state_of(record, rows)),
-                                     placement_words(placement_spread_of(record))}) {
+                                     placement_words(placement_spread_of(record, rows))}) {
         if (words.empty()) continue;
         if (out.ends_with('.')) out.pop_back();
         out += "; " + words + ".";

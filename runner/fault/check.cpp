@@ -65,7 +65,8 @@ void check_acknowledged(const Place& place, int hosts, pqxx::transaction_base& w
             fmt::format("{} {} {} {} {} {} {}", row[0].c_str(), row[1].c_str(),
                         static_cast<int>(rows::kind_from(row[2].c_str())), row[3].c_str(),
                         row[4].c_str(), row[5].c_str(), row[6].c_str());
-        stored[key] = rows::numbers(row[7]);
+        std::string_view values(row[7].c_str(), row[7].size());
+        stored[key] = rows::take_numbers(values);
     }
     for (int host = 0; host < hosts; ++host) {
         std::ifstream file(place.acks(host));

@@ -79,6 +79,8 @@ struct Record {
     std::string submitted_at, decided_at;       // ISO 8601, UTC
     double seconds = 0;                         // wall time spent measuring
     std::string journal_path;                   // relative to the project root, empty until written
+    bool checked = false;                       // a check of the verdict is stored
+    bool sampled = false;                       // call stacks of both arms are stored
     std::vector<Run> runs;  // of its question, for the entry; empty: not asked for, or only this
 };
 

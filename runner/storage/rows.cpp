@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <nlohmann/json.hpp>
@@ -61,11 +62,11 @@ std::vector<std::string> texts(const pqxx::field& field) {
     return values;
 }
 
-std::vector<double> numbers(const pqxx::field& field) {
+std::vector<double> take_numbers(std::string_view& literals) {
     std::vector<double> values;
-    if (field.is_null()) return values;
-    const char* const end = field.c_str() + field.size();
-    for (const char* at = field.c_str(); at < end && *at != '}';) {
+    const char* at = literals.data();
+    const char* const end = at + literals.size();
+    while (at < end && *at != '}') {
         ++at;  // '{' or ','
         double value = 0;
         const auto [after, error] = std::from_chars(at, end, value);
@@ -73,6 +74,8 @@ std::vector<double> numbers(const pqxx::field& field) {
         values.push_back(value);
         at = after;
     }
+    const char* const close = std::find(at, end, '}');
+    literals.remove_prefix(static_cast<std::size_t>(std::min(close + 1, end) - literals.data()));
     return values;
 }
 

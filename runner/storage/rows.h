@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runner/plan/sample.h"
@@ -17,7 +18,8 @@ std::string array_of(const std::vector<double>& values);
 std::string array_of(const std::vector<int>& values);
 
 std::vector<std::string> texts(const pqxx::field& field);
-std::vector<double> numbers(const pqxx::field& field);
+// One array literal of numbers, taken off the front of "{1,2}{3}"; empty at the end.
+std::vector<double> take_numbers(std::string_view& literals);
 
 std::string text(const pqxx::field& field);  // "" for null
 

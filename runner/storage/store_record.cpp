@@ -3,7 +3,6 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
-#include <tuple>
 
 #include "engine/protocol/session_json.h"
 #include "runner/record/record_json.h"
@@ -112,6 +111,8 @@ bool read_all_but_pairs(Transaction& transaction, const std::string& name, Recor
     record.decided_at = rows::text(row["decided"]);
     record.seconds = row["seconds"].as<double>();
     record.journal_path = rows::text(row["path"]);
+    record.checked = row["checked"].as<bool>();
+    record.sampled = row["sampled"].as<bool>();
     if (!row["analysis"].is_null()) record.analysis = json("analysis").get<Analysis>();
     record.attempts = read_attempts(json("attempts"));
     const nlohmann::json evidence = json("evidence");
@@ -123,27 +124,22 @@ bool read_all_but_pairs(Transaction& transaction, const std::string& name, Recor
     return true;
 }
 
-// A row per arm and metric of each pair; a pair without samples has one row.
 std::vector<Pair> read_pairs(Transaction& transaction, std::int64_t job, bool with_open) {
     std::vector<Pair> pairs;
     for (const auto& row : transaction.exec_params(sql::kPairs, job, with_open)) {
-        Pair pair;
+        Pair& pair = pairs.emplace_back();
         pair.gate = row[0].as<int>();
         pair.kind = rows::kind_from(rows::text(row[1]));
         pair.number = row[2].as<int>();
         pair.attempt = row[3].as<int>();
-        const auto key = [](const Pair& one) {
-            return std::tuple(one.gate, one.kind, one.number, one.attempt);
-        };
-        if (pairs.empty() || key(pairs.back()) != key(pair)) {
-            pair.coins = rows::text(row[4]);
-            pair.discarded = rows::text(row[5]);
-            pair.sealed = row[6].as<bool>();
-            pairs.push_back(std::move(pair));
+        pair.coins = rows::text(row[4]);
+        pair.discarded = rows::text(row[5]);
+        pair.sealed = row[6].as<bool>();
+        const std::vector<std::string> arms = rows::texts(row[7]), metrics = rows::texts(row[8]);
+        std::string_view values(row[9].c_str(), row[9].size());
+        for (std::size_t i = 0; i < arms.size(); ++i) {
+            (arms[i] == "A" ? pair.a : pair.b)[metrics[i]] = rows::take_numbers(values);
         }
-        if (row[7].is_null()) continue;
-        auto& arm = rows::text(row[7]) == "A" ? pairs.back().a : pairs.back().b;
-        arm[rows::text(row[8])] = rows::numbers(row[9]);
     }
     return pairs;
 }

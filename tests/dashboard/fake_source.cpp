@@ -18,12 +18,15 @@ MakeSource fake_source() {
         auto source = std::make_unique<Source>();
         source->list = [](const page::ListQuery&) { return page::ListPage{}; };
         source->record = [](const std::string& id) {
-            return id == "gone" ? std::nullopt : std::optional(accepted_record());
+            std::optional<Record> found;
+            if (id == "gone") return found;
+            found = accepted_record();
+            found->checked = true;
+            return found;
         };
         source->outline = source->record;
         source->runs = [](const std::string&) { return std::vector<Run>{}; };
         source->who_did = [](const std::string&) { return std::vector<page::Deed>{}; };
-        source->is_checked = [](std::int64_t) { return true; };
         source->stacks = [](std::int64_t) { return std::optional<std::string>(); };
         source->queue = [] { return std::vector<page::QueueRow>{}; };
         source->hosts = [] { return std::vector<page::HostDetail>{}; };

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
 #include <regex>
 #include <set>
 
@@ -78,6 +79,27 @@ TEST(Text, TablesAreTables) {
     EXPECT_THAT(head, HasSubstr("<dt>id</dt><dd>x</dd>"));
     EXPECT_THAT(head, HasSubstr("<dd>a &quot;b&quot; &lt;i&gt;</dd>")) << "without YAML's quotes";
     EXPECT_THAT(head, Not(HasSubstr("reason"))) << "what is null says nothing";
+}
+
+// Plain cells are written out without a parser: as the parser would have written them.
+TEST(Text, ACellReadsAsTheSameParagraph) {
+    const std::string pieces[] = {"a", "7", "12", " ", ".",  ",", "+", "-", "~", "(",      ")",
+                                  "[", "]", "_",  "%", "\"", ":", "*", "/", "`", "\u2212", "\xff"};
+    std::mt19937_64 random(11);
+    for (int n = 0; n < 20'000; ++n) {
+        std::string text;
+        for (auto left = 1 + random() % 7; left > 0; --left) {
+            text += pieces[random() % std::size(pieces)];
+        }
+        if (text.find_first_not_of(' ') == std::string::npos) continue;
+        text = text.substr(text.find_first_not_of(' '));
+        text.resize(text.find_last_not_of(' ') + 1);
+        std::string wanted = render_markdown(text);
+        const bool paragraph = wanted.starts_with("<p>") && wanted.ends_with("</p>\n");
+        wanted = paragraph ? wanted.substr(3, wanted.size() - 8) : escape_html(text);
+        const std::string table = render_markdown("| x | b |\n|---|---|\n| x | " + text + " |\n");
+        EXPECT_THAT(table, HasSubstr("<td>x</td><td>" + wanted + "</td>")) << text;
+    }
 }
 
 struct TargetCase {

@@ -25,20 +25,39 @@ using ::testing::HasSubstr;
 // What the README says, written down apart from the migrations.
 const std::map<std::string, std::set<std::string>> kFunctions = {
     {"steady_worker",
-     {"bisections_of",    "claim",       "decline_entry", "end_bisection", "finish",
-      "is_measurement",   "pairs_of",    "put_aa",        "put_evidence",  "put_fingerprint",
-      "put_samples",      "read_record", "reclaim",       "register_host", "renew",
-      "report_host",      "rescue",      "runs_of",       "samples_of",    "seal_pair",
-      "set_journal_path", "stop",        "take_bisection"}},
+     {"bisections_of",
+      "claim",
+      "decline_entry",
+      "end_bisection",
+      "finish",
+      "is_measurement",
+      "paired_samples",
+      "pairs_of",
+      "put_aa",
+      "put_evidence",
+      "put_fingerprint",
+      "put_samples",
+      "read_record",
+      "reclaim",
+      "register_host",
+      "renew",
+      "report_host",
+      "rescue",
+      "runs_of",
+      "samples_of",
+      "seal_pair",
+      "set_journal_path",
+      "stop",
+      "take_bisection"}},
     {"steady_web",
-     {"add_series_note",  "any_token",      "ask_bisection", "bisections_of", "cancel",
-      "cancel_bisection", "is_measurement", "pairs_of",      "read_record",   "remove_series_note",
-      "requeue",          "runs_of",        "samples_of",    "service_state", "set_priority",
-      "submit",           "token_name",     "token_scopes",  "triage",        "triage_alert",
-      "who_did"}},
+     {"add_series_note",    "any_token",      "ask_bisection",  "bisections_of", "cancel",
+      "cancel_bisection",   "is_measurement", "paired_samples", "pairs_of",      "read_record",
+      "remove_series_note", "requeue",        "runs_of",        "samples_of",    "service_state",
+      "set_priority",       "submit",         "token_name",     "token_scopes",  "triage",
+      "triage_alert",       "who_did"}},
     {"steady_submitter",
-     {"bisections_of", "cancel", "is_measurement", "pairs_of", "read_record", "requeue", "runs_of",
-      "samples_of", "set_priority", "submit"}}};
+     {"bisections_of", "cancel", "is_measurement", "paired_samples", "pairs_of", "read_record",
+      "requeue", "runs_of", "samples_of", "set_priority", "submit"}}};
 const std::set<std::string> kClosed = {"token", "audit_log"};
 const std::set<std::string> kOfThePage = {"alert", "alert_change", "alert_delivery"};
 
@@ -133,6 +152,7 @@ TEST_F(ServiceTest, AWorkerCannotForgeAVerdict) {
     ASSERT_EQ(unchecked.size(), 1U);
     EXPECT_EQ(unchecked[0].id, forged);
     EXPECT_EQ(service::checked_at(connection(), unchecked[0].job), "");
+    EXPECT_FALSE(store_.load_record(forged).checked);
 
     service::check_verdict(connection(), unchecked[0].job, "reject (regression)", "");
     EXPECT_TRUE(service::unchecked_verdicts(connection()).empty());
@@ -157,6 +177,15 @@ TEST_F(ServiceTest, AWorkerStoresOnlyEvidenceThatItMeasures) {
     }
     store_.put_evidence(lease, "progress", "{}");
     EXPECT_EQ(one("select string_agg(kind, ',') from steady.evidence"), "progress");
+}
+
+// The page asks whether there are call stacks, which may be large, and does not read them.
+TEST_F(ServiceTest, ARecordSaysWhetherStacksAreStored) {
+    const std::string id = submit(1).id;
+    const Lease lease = claim();
+    EXPECT_FALSE(store_.load_record(id).sampled);
+    store_.put_evidence(lease, "stacks", "{}");
+    EXPECT_TRUE(store_.load_record(id).sampled);
 }
 
 // A worker writes files of an experiment's name.
@@ -185,6 +214,7 @@ TEST_F(ServiceTest, AVerdictThatAgreesIsCheckedOnce) {
     EXPECT_TRUE(service::unchecked_verdicts(connection()).empty());
     EXPECT_NE(service::checked_at(connection(), submitted.job), "");
     EXPECT_EQ(store_.load_record(submitted.id).state, "done");
+    EXPECT_TRUE(store_.load_record(submitted.id).checked);
 }
 
 TEST_F(ServiceTest, AnEntryLiesUnderItsNameInTheJournal) {

@@ -77,9 +77,9 @@ std::string complement(std::string coins) {
 }
 
 template <class Reply>
-Reply read_reply(nlohmann::json reply, const std::string& verb) {
+Reply read_reply(const nlohmann::json& reply, const std::string& verb) {
     try {
-        return protocol::strict_from_json<Reply>(std::move(reply), "reply to " + verb);
+        return protocol::strict_from_json<Reply>(reply, "reply to " + verb);
     } catch (const Error& error) {
         throw SessionFailure("protocol", error.what());
     }
