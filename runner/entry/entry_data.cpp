@@ -18,9 +18,10 @@ std::string shown(double fraction, int decimals = 1) {
     return figures::percent(fraction, decimals);
 }
 
-std::string text_or(const std::map<std::string, std::string>& map, const std::string& key) {
+std::string text_or(const std::map<std::string, std::string>& map, const std::string& key,
+                    const char* absent = "default") {
     const auto found = map.find(key);
-    return found == map.end() ? "default" : found->second;
+    return found == map.end() ? absent : found->second;
 }
 
 std::string arm_value(const Spec& spec, const std::string& arm_name, const std::string& path) {
@@ -42,7 +43,7 @@ std::string arm_value(const Spec& spec, const std::string& arm_name, const std::
         return text_or(arm.engine_flags, tail);
     }
     if (head == "env") {
-        return text_or(arm.env, tail);
+        return text_or(arm.env, tail, "unset");
     }
     if (head == "threads") {
         const int threads = arm.threads.value_or(spec.subject.threads);
@@ -197,10 +198,10 @@ std::vector<std::string> conclusions(const Record& record) {
                 const double ratio = 5 * analysis.sigma_d / std::fabs(std::log1p(*analysis.effect));
                 const double needed = std::max(10.0, std::ceil(ratio * ratio));
                 if (needed < 1e6) {
-                    out.push_back(
-                        fmt::format("On this machine an effect of this size needs about {:.0f} "
-                                    "pairs.",
-                                    needed));
+                    out.push_back(fmt::format(
+                        "On this machine an effect of the measured size, {}, needs about "
+                        "{:.0f} pairs.",
+                        shown(*analysis.effect, 2), needed));
                 }
             }
             break;

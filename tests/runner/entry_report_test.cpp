@@ -49,6 +49,20 @@ TEST(EntryReport, ShowHoldsNumberGatesAndNextStep) {
     EXPECT_TRUE(contains(show_text(accepted_record(), {.color = true}), "\x1b[1;32mACCEPT"));
 }
 
+// More pairs do not help on a machine that is too noisy: the steps that do are named.
+TEST(EntryReport, ATooNoisyMachineNeedsNoMorePairs) {
+    Record record = accepted_record();
+    record.analysis->verdict = Verdict::inconclusive;
+    record.analysis->sigma_d = 0.02;
+    record.analysis->reason = "cap_reached";
+    EXPECT_TRUE(contains(show_text(record), "raise schedule.pairs.max"));
+    record.analysis->reason = "machine_too_noisy";
+    const std::string text = show_text(record);
+    EXPECT_FALSE(contains(text, "raise schedule.pairs.max")) << text;
+    EXPECT_TRUE(contains(text, "repeat when the machine is quieter")) << text;
+    EXPECT_TRUE(contains(text, "an effect of the measured size, +3.1")) << text;
+}
+
 TEST(EntryReport, RunningShowsThePairsSoFar) {
     Record record = running_record();
     const auto block = std::find_if(record.spec.gates.begin(), record.spec.gates.end(),
