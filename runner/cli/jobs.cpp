@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "kernels/base/error.h"
@@ -26,6 +27,18 @@ std::string effect_so_far(const std::optional<double>& effect, const Interval& i
     const std::string text = fmt::format("  Δ {:+.2f} %", 100 * *effect);
     if (!interval.low || !interval.high) return text;
     return fmt::format("{} [{:+.2f}, {:+.2f}]", text, 100 * *interval.low, 100 * *interval.high);
+}
+
+std::string not_finished(const Record& record, const Worked& worked) {
+    const std::string note = worked.note.empty() ? record.note : worked.note;
+    const std::string next =
+        worked.end == WorkEnd::lease_lost
+            ? fmt::format("Give the same command again to continue ({} pairs are stored); ",
+                          std::count_if(record.pairs.begin(), record.pairs.end(),
+                                        [](const Pair& pair) { return pair.sealed; }))
+            : "";
+    return fmt::format("{} was not finished: {}. {}`steady show {}` tells what is stored",
+                       record.id, note, next, record.id);
 }
 
 namespace {
@@ -244,13 +257,12 @@ Record run_here(const Spec& spec, const Arguments& arguments,
     }
     if (worked.end == WorkEnd::cancelled || worked.end == WorkEnd::released) {
         throw Error(
-            fmt::format("{} stopped; committed pairs are kept and `steady run` continues there",
+            fmt::format("{} stopped; its stored pairs are kept. Give the same command again to "
+                        "continue",
                         record.id),
             kExitInterrupted);
     }
-    throw Error(fmt::format("{} was not finished: {}. `steady show {}` tells what is stored",
-                            record.id, worked.note.empty() ? record.note : worked.note, record.id),
-                kExitInternal);
+    throw Error(not_finished(record, worked), kExitInternal);
 }
 
 }  // namespace steady

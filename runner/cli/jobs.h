@@ -40,6 +40,9 @@ std::optional<Record> decided_here(const Spec& spec, const Arguments& arguments)
 // "  Δ +1.20 % [+0.40, +2.10]" for a line of progress; empty while nothing can be said.
 std::string effect_so_far(const std::optional<double>& effect, const Interval& interval);
 
+// Why a run ended without a verdict, what is kept and how to go on.
+std::string not_finished(const Record& record, const Worked& worked);
+
 // Raised by SIGINT and SIGTERM: the running pair is dropped, committed pairs are kept.
 StopSignal& interrupt_signal();
 

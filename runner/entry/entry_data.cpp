@@ -18,9 +18,10 @@ std::string shown(double fraction, int decimals = 1) {
     return figures::percent(fraction, decimals);
 }
 
-std::string text_or(const std::map<std::string, std::string>& map, const std::string& key) {
+std::string text_or(const std::map<std::string, std::string>& map, const std::string& key,
+                    const char* absent = "default") {
     const auto found = map.find(key);
-    return found == map.end() ? "default" : found->second;
+    return found == map.end() ? absent : found->second;
 }
 
 std::string arm_value(const Spec& spec, const std::string& arm_name, const std::string& path) {
@@ -42,7 +43,7 @@ std::string arm_value(const Spec& spec, const std::string& arm_name, const std::
         return text_or(arm.engine_flags, tail);
     }
     if (head == "env") {
-        return text_or(arm.env, tail);
+        return text_or(arm.env, tail, "unset");
     }
     if (head == "threads") {
         const int threads = arm.threads.value_or(spec.subject.threads);
@@ -134,9 +135,8 @@ std::string prediction_words(const Record& record) {
         return out + ".";
     }
     const std::string score = record.analysis->prediction;
-    if (!record.analysis->effect || score == "no_answer") {
-        return out + "; no effect was measured.";
-    }
+    if (!record.analysis->effect) return out + "; no effect was measured.";
+    if (score == "no_answer") return out + "; without a decision it is not scored.";
     const int decimals = record.analysis->interval.low && record.analysis->interval.high
                              ? figures::decimals_for(*record.analysis->interval.high -
                                                      *record.analysis->interval.low)
@@ -155,12 +155,23 @@ std::vector<std::string> conclusions(const Record& record) {
         is_outside(record.spec) ? std::string("on this machine")
                                 : fmt::format("with {} on this machine", record.spec.subject.model);
     const std::string range = bound_words(analysis.interval);
+    const auto& prior = record.evidence.prior;
+    const std::string earlier =
+        prior ? fmt::format("{}", fmt::join(prior->attempts, ", ")) : std::string();
     const std::string worth =
         gate == nullptr ? "" : fmt::format("{:g} %", 100 * (gate->floor + gate->worth));
     switch (analysis.verdict) {
         case Verdict::accept:
-            out.push_back(fmt::format("The true change in {} lies between {} (95 % confidence) {}.",
-                                      analysis.metric, range, where));
+            if (!analysis.interval.low && !analysis.interval.high && !earlier.empty()) {
+                out.push_back(fmt::format(
+                    "These {} pairs are too few for an interval of their own: the evidence of {} "
+                    "is counted, too. Its interval stands there.",
+                    analysis.pairs, earlier));
+            } else {
+                out.push_back(
+                    fmt::format("The true change in {} lies between {} (95 % confidence) {}.",
+                                analysis.metric, range, where));
+            }
             out.emplace_back(is_outside(record.spec)
                                  ? "B may replace A."
                                  : "B may become the default; the line that makes it so cites this "
@@ -193,14 +204,15 @@ std::vector<std::string> conclusions(const Record& record) {
                     "needs fewer pairs.",
                     shown(predict->low), worth));
             }
-            if (analysis.effect && *analysis.effect > -1 && analysis.sigma_d > 0) {
+            if (analysis.why != "guard_open" && analysis.effect && *analysis.effect > -1 &&
+                analysis.sigma_d > 0) {
                 const double ratio = 5 * analysis.sigma_d / std::fabs(std::log1p(*analysis.effect));
                 const double needed = std::max(10.0, std::ceil(ratio * ratio));
                 if (needed < 1e6) {
-                    out.push_back(
-                        fmt::format("On this machine an effect of this size needs about {:.0f} "
-                                    "pairs.",
-                                    needed));
+                    out.push_back(fmt::format(
+                        "On this machine an effect of the measured size, {}, needs about "
+                        "{:.0f} pairs.",
+                        shown(*analysis.effect, 2), needed));
                 }
             }
             break;

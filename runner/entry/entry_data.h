@@ -82,7 +82,8 @@ std::string weights_words(const Record& record);
 struct Difference {
     std::string path, a, b;
 };
-// Every path of arms_difference with both arms' values; "default" where an arm says nothing.
+// Every path of arms_difference with both arms' values; "default" where an arm says nothing,
+// "unset" for a variable of the environment.
 std::vector<Difference> differences(const Spec& spec);
 
 // "+3.1 % [+2.6, +3.6]" with an arrow in front; "—" without a number.

@@ -41,10 +41,24 @@ std::string discarded_words(const std::vector<PairRow>& rows) {
     return out;
 }
 
-int count_pairs(const Record& record, PairKind kind) {
-    return static_cast<int>(
-        std::count_if(record.pairs.begin(), record.pairs.end(),
-                      [kind](const Pair& pair) { return pair.kind == kind && pair.sealed; }));
+// The pairs that the band rests on: those of the deciding gate that count, and the host's history.
+// Other cells of a matrix measure A against A too; each gate uses its own.
+std::string aa_words(const Record& record) {
+    const std::vector<Gate>& gates = record.spec.gates;
+    std::size_t here = 0;
+    for (std::size_t i = 0; i < gates.size(); ++i) {
+        if (gates[i].role != Role::decides) continue;
+        here = pair_values(record.spec, record.pairs, static_cast<int>(i), PairKind::aa).size();
+    }
+    const auto& prior = record.evidence.prior;
+    const std::size_t before = prior ? prior->history.aa_pairs.size() : 0;
+    std::string out = fmt::format("{} pair{}", here, here == 1 ? "" : "s");
+    if (before > 0)
+        out +=
+            fmt::format(" and {} from this machine's history, {} together", before, here + before);
+    const auto& [low, high] = record.analysis->aa_band;
+    return out + (low || high ? ", band " + figures::interval_text(low, high, 2) + " %"
+                              : std::string(", too few for a band"));
 }
 
 std::string bandwidth(const protocol::ProfileRow& row) {
@@ -217,11 +231,8 @@ std::string method(const Record& record) {
     out +=
         fmt::format("- Order: one random bit per {}, drawn before the first pair from seed {}.\n",
                     pairs ? "pair" : "block", record.seed);
-    const auto& [low, high] = analysis.aa_band;
-    out += fmt::format("- Pairs: {} counted, at most {}. A against A: {} pairs, {}.\n",
-                       analysis.pairs, schedule.pairs_max, count_pairs(record, PairKind::aa),
-                       low || high ? "band " + figures::interval_text(low, high, 2) + " %"
-                                   : std::string("no band"));
+    out += fmt::format("- Pairs: {} counted, at most {}. A against A: {}.\n", analysis.pairs,
+                       schedule.pairs_max, aa_words(record));
     out += "- Discarded: " + discarded_words(rows) + ".\n";
     out += per_arm_words(record.spec);
     out += fmt::format(

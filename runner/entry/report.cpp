@@ -175,7 +175,12 @@ std::string next_steps(const Record& record) {
     if (!record.journal_path.empty()) {
         out += plain(record.journal_path) + " · ";
     }
-    if (record.analysis->verdict == Verdict::inconclusive && record.analysis->pairs > 0) {
+    if (record.analysis->reason == "machine_too_noisy") {
+        out += is_outside(record.spec)
+                   ? "repeat when the machine is quieter, with more runs per turn (schedule.inner) "
+                     "or a larger worth · "
+                   : "repeat when the machine is quieter, or with a larger worth · ";
+    } else if (record.analysis->verdict == Verdict::inconclusive && record.analysis->pairs > 0) {
         out += "raise schedule.pairs.max and run the file again · ";
     }
     return out + fmt::format("steady show {0} --pairs · steady rerun {0}\n", id);

@@ -137,7 +137,7 @@ Worked Worker::run_claimed(const Lease& lease, double claimed_at_s, int lock_fd,
         job.host = options_.host;
         const JobResult result = run(job);
         failpoint("ran");
-        if (keeper.lost()) throw LeaseLost{"the lease was lost while measuring"};
+        if (keeper.lost()) throw LeaseLost{lease_note()};
         store_.connection().set_patience(keeper.seconds_left());
         if (result.how == JobResult::How::stopped || keeper.cancelled()) {
             const Worked ended = end_without_verdict(lease, keeper);
@@ -165,6 +165,15 @@ std::string Worker::overdue_note(const Lease& lease) const {
         options_.times.most_s / 3600, lease.id);
 }
 
+std::string Worker::lease_note() const {
+    return fmt::format(
+        "the lease was lost while measuring: nothing renewed it for {:g} s, because the process "
+        "was "
+        "stopped, the machine slept, or the database was out of reach. Every stored pair is kept, "
+        "and the next attempt goes on from there",
+        options_.times.fence_s);
+}
+
 // Cancelled, shut down, or over its time: what is sealed stays.
 Worked Worker::end_without_verdict(const Lease& lease, const LeaseKeeper& keeper) {
     if (keeper.cancelled()) {
@@ -183,6 +192,7 @@ Worked Worker::end_without_verdict(const Lease& lease, const LeaseKeeper& keeper
 // LeaseLost and a database that stayed away leave everything to the rescue; the spool stays too.
 Worked Worker::end_with_error(const Lease& lease, const LeaseKeeper& keeper, const Error& error) {
     std::string note = escape_line(redact(error.what()));
+    if (dynamic_cast<const LeaseLost*>(&error) != nullptr || keeper.lost()) note = lease_note();
     const bool strained = dynamic_cast<const DatabaseStrained*>(&error) != nullptr ||
                           dynamic_cast<const HostTrouble*>(&error) != nullptr;
     if (keeper.lost() || dynamic_cast<const LeaseLost*>(&error) != nullptr ||

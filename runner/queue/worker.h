@@ -101,6 +101,7 @@ private:
     Worked end_without_verdict(const Lease& lease, const LeaseKeeper& keeper);
     Worked end_with_error(const Lease& lease, const LeaseKeeper& keeper, const Error& error);
     std::string overdue_note(const Lease& lease) const;
+    std::string lease_note() const;
     bool shutting_down() const;
     void say(const std::string& line) const;
 

@@ -283,7 +283,8 @@ std::string allowed_by(const SpecRule& rule) {
         case Kind::number:
             return fmt::format("a number from {} to {}", shortest(rule.least), shortest(rule.most));
         case Kind::scalar:
-            return "text or a whole number";
+            return fmt::format("text of {} to {} characters, or a whole number", rule.min_size,
+                               rule.max_size);
         case Kind::list:
             return rule.min_size == rule.max_size
                        ? fmt::format("a list of exactly {}", rule.min_size)

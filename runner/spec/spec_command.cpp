@@ -159,8 +159,10 @@ std::string arm_label(const Spec& spec, const std::string& name) {
     for (const std::string& path : arms_difference(spec)) {
         if (!path.starts_with("env.")) continue;
         const auto value = own->second.env.find(path.substr(4));
-        told += (told.empty() ? "" : " ") + path.substr(4) + "=" +
-                (value == own->second.env.end() ? "" : value->second);
+        const std::string variable = path.substr(4);
+        told += told.empty() ? "" : " ";
+        told += value == own->second.env.end() ? "(" + variable + " unset)"
+                                               : variable + "=" + value->second;
     }
     return told.empty() ? name : quoted(told);
 }

@@ -57,6 +57,14 @@ std::string listed(const Words& words) {
     return words.empty() ? "[]" : "[\"" + fmt::format("{}", fmt::join(words, "\", \"")) + "\"]";
 }
 
+// {"size": "1024"}, as the file may say it.
+std::string shown_cell(const std::map<std::string, std::string>& cell) {
+    Words members;
+    for (const auto& [axis, value] : cell)
+        members.push_back(fmt::format("\"{}\": \"{}\"", axis, value));
+    return fmt::format("{{{}}}", fmt::join(members, ", "));
+}
+
 void check_id(JointCheck& check, std::string_view stem) {
     if (!stem.empty() && check.sound("/id") != nullptr && check.spec.id != stem) {
         check.report("/id", shown_text(check.spec.id),
@@ -313,8 +321,12 @@ void check_prediction(JointCheck& check) {
                      "");
     }
     if (decides != nullptr && predict->at != decides->at) {
-        check.report("/hypothesis/predict/at", "another matrix cell",
-                     "the cell of the gate that decides", "");
+        check.report("/hypothesis/predict/at",
+                     predict->at.empty() ? "no matrix cell" : "another matrix cell",
+                     "the cell of the gate that decides" +
+                         (decides->at.empty() ? std::string(", which has none")
+                                              : ": \"at\": " + shown_cell(decides->at)),
+                     "");
     }
 }
 

@@ -112,6 +112,29 @@ TEST(EntryRender, SaysWhatAnEngineerQuotes) {
     EXPECT_NE(wrong.find("Speed was not measured"), std::string::npos);
 }
 
+// The band rests on the deciding gate's pairs and the history; other gates' pairs are not in it.
+TEST(EntryRender, PairsOfAAgainstAAreThoseOfTheBand) {
+    Record record = accepted_record();
+    record.evidence.prior.reset();
+    const auto decides = std::find_if(record.spec.gates.begin(), record.spec.gates.end(),
+                                      [](const Gate& gate) { return gate.role == Role::decides; });
+    for (Pair& pair : record.pairs)
+        if (pair.kind == PairKind::aa)
+            pair.gate = static_cast<int>(decides - record.spec.gates.begin());
+    EXPECT_NE(render(record).find("A against A: 6 pairs, band"), std::string::npos);
+    Pair other = record.pairs.front();
+    ASSERT_EQ(other.kind, PairKind::aa);
+    other.discarded = "steal 3.1 % in the window";
+    record.pairs.push_back(other);
+    other.discarded.clear();
+    other.gate = 0;
+    record.pairs.push_back(other);
+    EXPECT_NE(render(record).find("A against A: 6 pairs, band"), std::string::npos);
+    record.evidence.prior.emplace().history.aa_pairs.assign(30, 0.001);
+    EXPECT_NE(render(record).find("6 pairs and 30 from this machine's history, 36 together, band"),
+              std::string::npos);
+}
+
 TEST(EntryRender, ARefusalOfALargePredictionNamesTheWayOut) {
     Record refused = wrong_output_record();
     refused.analysis->verdict = Verdict::inconclusive;

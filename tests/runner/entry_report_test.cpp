@@ -49,6 +49,39 @@ TEST(EntryReport, ShowHoldsNumberGatesAndNextStep) {
     EXPECT_TRUE(contains(show_text(accepted_record(), {.color = true}), "\x1b[1;32mACCEPT"));
 }
 
+// More pairs do not help on a machine that is too noisy: the steps that do are named.
+TEST(EntryReport, ATooNoisyMachineNeedsNoMorePairs) {
+    Record record = accepted_record();
+    record.analysis->verdict = Verdict::inconclusive;
+    record.analysis->sigma_d = 0.02;
+    record.analysis->reason = "cap_reached";
+    EXPECT_TRUE(contains(show_text(record), "raise schedule.pairs.max"));
+    record.analysis->reason = "machine_too_noisy";
+    const std::string text = show_text(record);
+    EXPECT_FALSE(contains(text, "raise schedule.pairs.max")) << text;
+    EXPECT_TRUE(contains(text, "repeat when the machine is quieter")) << text;
+    EXPECT_TRUE(contains(text, "an effect of the measured size, +3.01 %, needs about")) << text;
+}
+
+TEST(EntryReport, APredictionWithoutADecisionIsNotCalledUnmeasured) {
+    Record record = accepted_record();
+    record.analysis->prediction = "no_answer";
+    const std::string text = show_text(record);
+    EXPECT_TRUE(contains(text, "without a decision it is not scored")) << text;
+    EXPECT_FALSE(contains(text, "no effect was measured")) << text;
+}
+
+// Evidence carried over can accept after few pairs, which have no interval of their own.
+TEST(EntryReport, AnAcceptWithoutAnIntervalNamesTheAttemptsThatCount) {
+    Record record = accepted_record();
+    record.analysis->interval = {};
+    record.analysis->pairs = 3;
+    record.evidence.prior.emplace().attempts = {"my-idea-0123abcd"};
+    const std::string text = show_text(record);
+    EXPECT_TRUE(contains(text, "the evidence of my-idea-0123abcd is counted, too")) << text;
+    EXPECT_FALSE(contains(text, "between −∞")) << text;
+}
+
 TEST(EntryReport, RunningShowsThePairsSoFar) {
     Record record = running_record();
     const auto block = std::find_if(record.spec.gates.begin(), record.spec.gates.end(),

@@ -55,6 +55,7 @@ const BadFile kBadFiles[] = {
     {"predict-other-metric", "/hypothesis/predict/metric", 8, 28, "\"ttft_ns\"", "\"decode_tps\"", ""},
     {"predict-reversed", "/hypothesis/predict/change", 8, 52, "low above high", "low <= high", ""},
     {"predict-one-value", "/hypothesis/predict/change", 8, 52, "a list of 1", "exactly 2", ""},
+    {"predict-no-cell", "/hypothesis/predict", 8, 16, "no matrix cell", "\"at\": {\"ctx\": \"512\"}", ""},
     {"percent-number", "/hypothesis/predict/change/0", 8, 53, "2", "a percentage as text", "\"2%\""},
     {"percent-no-sign", "/gates/3/worth", 26, 32, "\"1\"", "\"0.1%\" to \"50%\"", "% sign"},
     {"program-unknown", "/subject/program", 11, 16, "\"steady\"", "steady-engine, outside", ""},

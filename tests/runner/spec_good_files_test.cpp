@@ -84,6 +84,17 @@ TEST(SpecGoodFiles, TwoCommands) {
     EXPECT_EQ(why_not_runnable(good("llama-graph-reuse"), RunPlace::here), "");
 }
 
+// An arm without a variable must not read as one that sets it to nothing.
+TEST(SpecCommands, ALabelSaysThatAVariableIsNotSet) {
+    Spec spec = good("sort-buffer");
+    spec.arms["A"].run = spec.arms["B"].run;
+    spec.arms["A"].args = {"9"};
+    spec.arms["B"].args = {"4"};
+    spec.arms["B"].env = {{"FAST", "1"}};
+    EXPECT_EQ(arm_label(spec, "B"), "`4 FAST=1`");
+    EXPECT_EQ(arm_label(spec, "A"), "`9 (FAST unset)`");
+}
+
 // What people type, without a shell: what only a shell understands is refused, not run.
 TEST(SpecCommands, WordsAreCutAsTyped) {
     using Words = std::vector<std::string>;

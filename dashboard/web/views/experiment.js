@@ -238,6 +238,7 @@ function change(data) {
   const proof = data.change.ran
     ? 'Read back from what really ran in each arm.'
     : 'As requested; the arms have not run yet.';
+  const value = (row, arm) => row[arm] ?? (row.path.startsWith('env.') ? 'unset' : null);
   const asked = (arm, row) => (row.path === 'rev' ? data.spec.arms?.[arm]?.rev : null);
   return section(
     'The change',
@@ -245,8 +246,8 @@ function change(data) {
       ? table(
           [
             { head: 'What', cell: (row) => h('code', null, row.path) },
-            { head: 'A (baseline)', cell: (row) => setting(row.a, asked('A', row)) },
-            { head: 'B (candidate)', cell: (row) => setting(row.b, asked('B', row)) },
+            { head: 'A (baseline)', cell: (row) => setting(value(row, 'a'), asked('A', row)) },
+            { head: 'B (candidate)', cell: (row) => setting(value(row, 'b'), asked('B', row)) },
           ],
           rows,
           { label: 'Difference of the arms' },
@@ -380,7 +381,7 @@ function evidence(data) {
           `${result.pairs}${result.discarded ? `, and ${result.discarded} that do not count` : ', all count'}`,
         ],
         ['Why it ended', STOPS[result.why] ?? words(result.why)],
-        ['A against A on this machine', interval(result.aa_band) || 'not measured'],
+        ['A against A on this machine', interval(result.aa_band) || 'too few pairs for a band'],
         ['Spread of one pair', percent(result.sigma_d, 3).replace('+', '')],
         ['Outputs', correctness(data)],
       ]),

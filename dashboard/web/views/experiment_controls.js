@@ -32,7 +32,8 @@ export function settingsTried(data) {
         { head: 'Change against A', number: true, cell: (point) => effect(point) },
         { head: 'Pairs', number: true, cell: (point) => point.pairs || '–' },
         { head: 'Outcome', cell: (point) => outcome(sweep, point) },
-        { head: 'Record', cell: (point) => (point.id ? experimentLink(point.id) : '–') },
+        // A name breaks at its hyphens: in a narrow column each row would be as high as a screen.
+        { head: 'Record', class: 'nowrap', cell: (point) => (point.id ? experimentLink(point.id) : '–') },
       ],
       sweep.points,
       { label: 'Every setting of the sweep' },

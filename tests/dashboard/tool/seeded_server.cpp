@@ -1,7 +1,7 @@
 // A server with made-up experiments, for looking at the page, for the browser tests and for load.
 // Usage: seeded_server URL|private:DIR [--experiments N] [--samples M] [--port P] [--token
 // SCOPE=TEXT …]
-// [--series] [--no-serve]
+// [--record FILE …] [--series] [--no-serve]
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -9,7 +9,9 @@
 
 #include "dashboard/server/serve.h"
 #include "runner/base/sha256.h"
+#include "runner/platform/files.h"
 #include "runner/spec/spec.h"
+#include "runner/storage/archive.h"
 #include "runner/storage/migrate.h"
 #include "runner/storage/private_cluster.h"
 #include "runner/storage/store.h"
@@ -20,7 +22,7 @@ namespace {
 struct Options {
     steady::SeedOptions seed;
     steady::ServeOptions serve;
-    std::vector<std::string> tokens;
+    std::vector<std::string> tokens, records;  // records: archives that `steady export` wrote
     std::string private_dir;  // of a database cluster of our own, stopped at the end
     bool serve_after = true, series_only = false;
 };
@@ -51,6 +53,7 @@ Options parse(int argc, char** argv) {
         if (flag == "--samples") options.seed.n_samples = std::stoll(value);
         if (flag == "--port") options.serve.port = static_cast<std::uint16_t>(std::stoi(value));
         if (flag == "--token") options.tokens.push_back(value);
+        if (flag == "--record") options.records.push_back(value);
     }
     return options;
 }
@@ -67,6 +70,10 @@ int main(int argc, char** argv) {
         steady::migrate(options.seed.url);
         if (options.seed.n_experiments > 0) steady::seed_records(options.seed);
         if (options.series_only) steady::seed_series(options.seed.url, options.seed.seed);
+        steady::Connection connection(
+            {.url = options.seed.url, .role = steady::DatabaseRole::owner, .client = "import"});
+        for (const std::string& file : options.records)
+            steady::import_archive(connection, steady::read_file(file));
         steady::Store store(
             {.url = options.seed.url, .role = steady::DatabaseRole::owner, .client = "seed"});
         for (const std::string& token : options.tokens) {
