@@ -67,9 +67,7 @@ std::string inconclusive_sentence(const Spec& spec, const Analysis& analysis,
     std::string sentence = fmt::format("No decision: {} {}", analysis.metric, numbers);
     if (!detail.empty()) sentence += "; " + detail;
     const Gate* gate = deciding_gate(spec);
-    // With an open guard the effect is shown already: more pairs of it decide nothing.
-    const bool shown = analysis.why == "guard_open";
-    if (!shown && gate != nullptr && analysis.effect && std::abs(*analysis.effect) > 1e-9 &&
+    if (gate != nullptr && analysis.effect && std::abs(*analysis.effect) > 1e-9 &&
         analysis.sigma_d > 0)
         sentence += fmt::format(
             "; an effect of this size needs about {:.0f} pairs",

@@ -94,6 +94,10 @@ std::string outcome_sentence(const Spec& spec, const Analysis& analysis) {
         return fmt::format("No gain of {} or more was shown: {}.",
                            size_of(gate->floor + gate->worth), numbers);
     }
+    // With an open guard the effect is shown already: the pairs that it needs are no answer.
+    const std::size_t pairs_needed = analysis.sentence.find("; an effect of this size needs");
+    if (analysis.why == "guard_open" && pairs_needed != std::string::npos)
+        return analysis.sentence.substr(0, pairs_needed) + ".";
     return analysis.sentence;
 }
 

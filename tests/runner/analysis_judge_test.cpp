@@ -86,7 +86,6 @@ TEST(Judge, AnAcceptedGainWaitsForItsGuards) {
     if (gate_of(analysis, "first").outcome == "open") {
         EXPECT_EQ(analysis.verdict, Verdict::inconclusive);
         EXPECT_EQ(analysis.why, "guard_open");
-        EXPECT_EQ(analysis.sentence.find("needs about"), std::string::npos) << analysis.sentence;
     }
 }
 

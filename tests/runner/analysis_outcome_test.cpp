@@ -93,6 +93,12 @@ TEST(AnalysisOutcome, OnlyWhatTheIntervalExcludesIsClaimed) {
     EXPECT_THAT(said(Verdict::accept, "", 0.002, 0.03),
                 HasSubstr("a gain of 1 % or more was not shown"));
     EXPECT_THAT(said(Verdict::accept, "", 0.0101, 0.03), Not(HasSubstr("was not shown")));
+    Analysis guarded = outcome(Verdict::inconclusive, "", 0.03, 0.02, 0.04);
+    guarded.sentence =
+        "No decision: it is faster; a guard is open; an effect of this size needs about 10 pairs.";
+    EXPECT_EQ(outcome_sentence(spec, guarded), guarded.sentence);
+    guarded.why = "guard_open";
+    EXPECT_EQ(outcome_sentence(spec, guarded), "No decision: it is faster; a guard is open.");
     EXPECT_THAT(said(Verdict::reject, "regression", -0.03, 0.001), Not(HasSubstr("or worse")));
     EXPECT_THAT(said(Verdict::reject, "no_worthwhile_gain", -0.03, 0.008),
                 HasSubstr("No gain of 1 % or more was shown"));

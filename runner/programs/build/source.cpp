@@ -176,12 +176,13 @@ std::string Source::working_tree() const {
             shown_text(changed[0]), root_, joined_words({root_ + "/" + changed[0]})));
     }
     const std::string index = scratch() + "/index";
-    // git's own index knows which files did not change: a head start. With its time: git compares the
-    // content of files no older than the index, since times of whole seconds say too little of them.
+    // git's own index knows which files did not change: a head start. With its time: git compares
+    // the content of files no older than the index, since times of whole seconds say too little of
+    // them.
     std::error_code ignored;
     const auto written = fs::last_write_time(git_dir_ + "/index", ignored);
-    if (!ignored && fs::copy_file(git_dir_ + "/index", index,
-                                  fs::copy_options::overwrite_existing, ignored))
+    if (!ignored &&
+        fs::copy_file(git_dir_ + "/index", index, fs::copy_options::overwrite_existing, ignored))
         fs::last_write_time(index, written, ignored);
     std::vector<std::string> add{"add", "--all", "--", ":/"};
     add.insert(add.end(), own_files_.begin(), own_files_.end());
