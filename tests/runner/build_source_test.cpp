@@ -62,8 +62,8 @@ TEST(BuildSourceTest, TheWorkTreeIsARevisionAndStaysAsItIs) {
     EXPECT_EQ(files_below(repository.path()), before);
 }
 
-// An edit in the second of the commit, of equal length: nothing that git compares of the file itself
-// differs, only that the file is no older than the index says that its content must be read.
+// An edit in the second of the commit, of equal length: nothing that git compares of the file
+// itself differs, only that the file is no older than the index says that its content must be read.
 TEST(BuildSourceTest, AnEditInTheSecondOfTheCommitIsAChange) {
     const GitFixture repository;
     repository.git({"config", "core.trustctime", "false"});
