@@ -36,15 +36,15 @@ std::string with_detail(const std::string& sentence, const std::string& detail) 
 std::string compared(const Spec& spec, const Analysis& analysis, const char* how,
                      const std::string& numbers) {
     if (!is_outside(spec)) return fmt::format("B is {}: {} {}", how, analysis.metric, numbers);
-    return fmt::format("{} is {} than {}: {} {}", arm_label(spec, "B"), how, arm_label(spec, "A"),
-                       analysis.metric, numbers);
+    return fmt::format("{} is {} than {}: {} {}", arm_label(spec, "B", true), how,
+                       arm_label(spec, "A", true), analysis.metric, numbers);
 }
 
 std::string reject_sentence(const Spec& spec, const Analysis& analysis, const std::string& detail,
                             const std::string& numbers) {
     const Gate* gate = deciding_gate(spec);
     const bool speed = measures_speed(analysis.metric);
-    const std::string b = arm_label(spec, "B");
+    const std::string b = arm_label(spec, "B", true);
     if (analysis.reason == "wrong_output")
         return with_detail(b + " computes something else", detail);
     if (analysis.reason == "unstable") return with_detail(b + " is unstable", detail);
@@ -99,8 +99,8 @@ std::string verdict_sentence(const Spec& spec, const Analysis& analysis,
         case Verdict::accept:
             sentence =
                 analysis.reason == "shown_equivalent"
-                    ? fmt::format("{} is as good as {}: {} {}", arm_label(spec, "B"),
-                                  arm_label(spec, "A"), analysis.metric, numbers)
+                    ? fmt::format("{} is as good as {}: {} {}", arm_label(spec, "B", true),
+                                  arm_label(spec, "A", true), analysis.metric, numbers)
                     : compared(spec, analysis,
                                measures_speed(analysis.metric) ? "faster" : "better", numbers);
             break;

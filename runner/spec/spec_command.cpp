@@ -139,7 +139,7 @@ bool higher_is_better(const Gate& gate) {
                           : higher_is_better(gate.metric);
 }
 
-std::string arm_label(const Spec& spec, const std::string& name) {
+std::string arm_label(const Spec& spec, const std::string& name, bool as_judged) {
     const auto a = spec.arms.find("A"), b = spec.arms.find("B"), own = spec.arms.find(name);
     if (!is_outside(spec) || a == spec.arms.end() || b == spec.arms.end() ||
         own == spec.arms.end()) {
@@ -161,8 +161,10 @@ std::string arm_label(const Spec& spec, const std::string& name) {
         const auto value = own->second.env.find(path.substr(4));
         const std::string variable = path.substr(4);
         told += told.empty() ? "" : " ";
-        told += value == own->second.env.end() ? "(" + variable + " unset)"
-                                               : variable + "=" + value->second;
+        if (value != own->second.env.end())
+            told += variable + "=" + value->second;
+        else
+            told += as_judged ? variable + "=" : "(" + variable + " unset)";
     }
     return told.empty() ? name : quoted(told);
 }

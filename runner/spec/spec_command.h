@@ -30,7 +30,8 @@ std::vector<std::string> arm_command(const Spec& spec, const std::string& arm, c
 bool higher_is_better(const Gate& gate);
 
 // "`sort -S 1G big.txt`", "`my-branch`": what tells an outside program's arm from the other, for
-// people; "B" for the engine's.
-std::string arm_label(const Spec& spec, const std::string& arm);
+// people; "B" for the engine's. as_judged: in the words of stored sentences, which stay as they are
+// ("FAST=" where the variable is unset).
+std::string arm_label(const Spec& spec, const std::string& arm, bool as_judged = false);
 
 }  // namespace steady

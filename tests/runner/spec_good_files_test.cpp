@@ -93,6 +93,7 @@ TEST(SpecCommands, ALabelSaysThatAVariableIsNotSet) {
     spec.arms["B"].env = {{"FAST", "1"}};
     EXPECT_EQ(arm_label(spec, "B"), "`4 FAST=1`");
     EXPECT_EQ(arm_label(spec, "A"), "`9 (FAST unset)`");
+    EXPECT_EQ(arm_label(spec, "A", true), "`9 FAST=`") << "a stored sentence is held to its words";
 }
 
 // What people type, without a shell: what only a shell understands is refused, not run.
