@@ -57,7 +57,7 @@ TEST_F(OutsideLayout, IsMeasuredAndShown) {
     EXPECT_THAT(control_of(shown).at("detail"), HasSubstr("over 10 pairs"));
     const std::string entry = entry_of(shown);
     EXPECT_THAT(entry, HasSubstr("## Layout control"));
-    EXPECT_THAT(entry, HasSubstr("| `env.HIDDEN` | `default` | `400` |"));
+    EXPECT_THAT(entry, HasSubstr("| `env.HIDDEN` | `unset` | `400` |"));
     EXPECT_THAT(entry, HasSubstr("| gate | A runs | B runs | B0 runs |"));
     EXPECT_THAT(entry, HasSubstr("B0's program"));
     EXPECT_EQ(cli.run({"decide", "--all"}).code, 0);
