@@ -55,7 +55,7 @@ std::string accepted(const Spec& spec, const Analysis& analysis, const std::stri
     if (shown_by_a_look(gate, analysis)) {
         text +=
             "; shown by the exact test at a look that the plan had fixed, not by the interval, "
-            "which holds after every pair and is wider for that";
+            "which holds after every pair and is therefore wider";
     }
     // Accepted means better than the floor; what would be worth having may lie above the interval's
     // low end.

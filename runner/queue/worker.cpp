@@ -167,10 +167,9 @@ std::string Worker::overdue_note(const Lease& lease) const {
 
 std::string Worker::lease_note() const {
     return fmt::format(
-        "the lease was lost while measuring: nothing renewed it for {:g} s, because the process "
-        "was "
-        "stopped, the machine slept, or the database was out of reach. Every stored pair is kept, "
-        "and the next attempt goes on from there",
+        "the lease was lost while measuring: it was not renewed within {:g} s (the process was "
+        "stopped, the machine slept, or the database was out of reach), or the job was taken from "
+        "this worker. Every stored pair is kept, and the next attempt goes on from there",
         options_.times.fence_s);
 }
 

@@ -209,6 +209,7 @@ TEST_P(Confined, GetsTheVariablesThatItIsGiven) {
 TEST_P(Confined, NeitherIsNorBecomesRoot) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root can make a file that makes root";
     expect_stopped("root", {});
+    EXPECT_EQ(run_confined({"/usr/bin/grep", "-q", "NoNewPrivs:.1", "/proc/self/status"}), 0);
     expect_stopped("mount", {path("open")});
     run_free({"/bin/umount", path("open")});
     const std::string file = path("tree/setuid");

@@ -137,7 +137,7 @@ TEST_F(QueueTest, AWorkerFencesItselfWhenItCannotRenew) {
         return measure(running);
     });
     EXPECT_EQ(worked.end, WorkEnd::lease_lost) << worked.note;
-    EXPECT_THAT(worked.note, ::testing::HasSubstr("nothing renewed it for 0.6 s"));
+    EXPECT_THAT(worked.note, ::testing::HasSubstr("it was not renewed within 0.6 s"));
     EXPECT_THAT(worked.note, ::testing::HasSubstr("Every stored pair is kept"));
     EXPECT_EQ(measured_, 0);
 }

@@ -161,6 +161,7 @@ std::map<std::string, std::string> confined_environment() {
 
 Words confinement_prefix(const Confinement& confinement, const std::string& directory) {
     const std::string user = std::to_string(kConfinedUser);
+    // bwrap itself forbids new rights (PR_SET_NO_NEW_PRIVS).
     Words words{system_tool("bwrap", "`apt-get install bubblewrap`")};
     append(words, {"--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
                    "--hostname", "confined", "--die-with-parent", "--new-session"});

@@ -2,50 +2,27 @@
 // with a few real records of programs of others (cases_outside.mjs). Leaves screenshots in
 // tests/dashboard/screenshots. Exit code 77 and a line "SKIPPED: …": something that cannot be had
 // here is missing.
-import { spawn } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { cases, run } from './cases.mjs';
-import { outsideCases, records } from './cases_outside.mjs';
+import { withSeededServer } from '../seeded.mjs';
 import { findChromium, root } from './setup.mjs';
 
-const chromium = findChromium();
+const chromium = findChromium(); // installs what the cases import
+const { cases, run } = await import('./cases.mjs');
+const { outsideCases, records } = await import('./cases_outside.mjs');
 const shots = join(root, 'screenshots');
 mkdirSync(shots, { recursive: true });
+const axe = join(root, 'node_modules/axe-core/axe.min.js');
 
 // The number of failed cases.
 async function runOn(options, chosen) {
-  const directory = mkdtempSync(join(tmpdir(), 'steady-page-'));
-  chmodSync(directory, 0o755); // as root the database runs under a user of its own
-  const server = spawn(process.argv[2], [`private:${directory}`, ...options], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
   try {
-    const address = await new Promise((resolve, reject) => {
-      let text = '';
-      server.stdout.on('data', (chunk) => {
-        text += chunk;
-        const found = text.match(/http:\/\/[^\s]+/);
-        if (found) resolve(found[0].replace(/\/$/, ''));
-      });
-      server.on('exit', () => reject(new Error('the server ended before it said its address')));
-      setTimeout(() => reject(new Error('no server after 60 s')), 60000).unref();
-    });
-    const axe = join(root, 'node_modules/axe-core/axe.min.js');
-    return await run({ address, chromium, shots, axe }, chosen);
+    return await withSeededServer(process.argv[2], options, (address) =>
+      run({ address, chromium, shots, axe }, chosen),
+    );
   } catch (error) {
     console.error(error);
     return 1;
-  } finally {
-    const ended = new Promise((resolve) => {
-      server.on('exit', resolve);
-    });
-    if (server.exitCode === null) {
-      server.kill('SIGTERM');
-      await ended;
-    }
-    rmSync(directory, { recursive: true, force: true });
   }
 }
 

@@ -1,11 +1,10 @@
 // A client generated from /openapi.json calls every operation that answers JSON, and each answer
 // must fit the schema that the description promises; a field without a schema is a mistake here.
 // Argument: the program that serves made-up experiments.
-import { spawn } from 'node:child_process';
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { withSeededServer } from '../seeded.mjs';
 
 let OpenAPIClientAxios, Ajv;
 try {
@@ -27,13 +26,6 @@ const NOT_CALLED = [
 ];
 
 const source = join(dirname(fileURLToPath(import.meta.url)), '../../..');
-const directory = mkdtempSync(join(tmpdir(), 'steady-client-'));
-chmodSync(directory, 0o755); // as root the database runs under a user of its own
-const server = spawn(
-  process.argv[2],
-  [`private:${directory}`, '--experiments', '40', '--samples', '2000', '--token', 'admin=client'],
-  { stdio: ['ignore', 'pipe', 'inherit'] },
-);
 
 // What is described must be all there is.
 function closed(schema) {
@@ -109,18 +101,7 @@ async function calls(client, address) {
   return called;
 }
 
-let code = 1;
-try {
-  const address = await new Promise((resolve, reject) => {
-    let text = '';
-    server.stdout.on('data', (chunk) => {
-      text += chunk;
-      const found = text.match(/http:\/\/[^\s]+/);
-      if (found) resolve(found[0].replace(/\/$/, ''));
-    });
-    server.on('exit', () => reject(new Error('the server ended before it said its address')));
-    setTimeout(() => reject(new Error('no server after 60 s')), 60000).unref();
-  });
+async function check(address) {
   const definition = await (await fetch(`${address}/openapi.json`)).json();
   const api = new OpenAPIClientAxios({
     definition,
@@ -153,17 +134,12 @@ try {
     .filter((one) => !called.has(one) && !NOT_CALLED.includes(one));
   if (promised.length) throw new Error(`never called: ${promised.join(', ')}`);
   console.log(`${called.size} operations, ${answers} answers, each as described`);
-  code = 0;
+}
+
+try {
+  const options = ['--experiments', '40', '--samples', '2000', '--token', 'admin=client'];
+  await withSeededServer(process.argv[2], options, check);
 } catch (error) {
   console.error(error.message, error.response?.data ?? '');
-} finally {
-  const ended = new Promise((resolve) => {
-    server.on('exit', resolve);
-  });
-  if (server.exitCode === null) {
-    server.kill('SIGTERM');
-    await ended;
-  }
-  rmSync(directory, { recursive: true, force: true });
+  process.exitCode = 1;
 }
-process.exitCode = code;
