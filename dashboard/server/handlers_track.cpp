@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "dashboard/server/handlers.h"
+#include "dashboard/server/view_json.h"
 #include "kernels/base/error.h"
 #include "runner/figures/plots.h"
 #include "runner/spec/spec.h"
@@ -15,8 +16,6 @@ namespace steady::web {
 namespace {
 
 using nlohmann::json;
-
-json optional_json(const std::optional<double>& value) { return value ? json(*value) : json(); }
 
 json shift_json(const std::optional<double>& log_units) {
     return log_units ? json(std::expm1(*log_units)) : json();
@@ -50,8 +49,7 @@ json point_json(const track::StoredPoint& stored) {
             {"measured_at", stored.measured_at},
             {"experiment", point.experiment},
             {"ratio", stored.failed.empty() ? json(point.ratio) : json()},
-            {"interval",
-             json::array({optional_json(point.interval.low), optional_json(point.interval.high)})},
+            {"interval", bounds_json(point.interval)},
             {"level", optional_json(stored.level)},
             {"pairs", point.pairs},
             {"champion_ns", point.champion_ns},

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -30,6 +31,13 @@ constexpr auto kBetweenProbes = std::chrono::seconds(2);
 double milliseconds_since(std::chrono::steady_clock::time_point begin) {
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
         .count();
+}
+
+// Where the database runs on the same machine, more connections than CPUs answer no more requests:
+// they only take turns, and some wait longer.
+int workers_of(const ServeOptions& options) {
+    if (options.workers > 0) return options.workers;
+    return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 2, 8);
 }
 
 std::string transport_lines(const HttpCounts& counts, std::size_t waiting) {
@@ -70,7 +78,7 @@ Dashboard::Dashboard(const ServeOptions& options, MakeSource make_source, HttpLi
     };
     parts.http =
         std::make_unique<HttpServer>(options.address, options.port, limits, std::move(answerer));
-    parts.pool = std::make_unique<WorkerPool>(options.workers, 1000, std::move(make_source));
+    parts.pool = std::make_unique<WorkerPool>(workers_of(options), 1000, std::move(make_source));
     parts.app.transport_metrics = [&parts] {
         return transport_lines(parts.http->counts(), parts.pool->waiting());
     };

@@ -22,7 +22,7 @@ struct ServeOptions {
     bool public_reads = false;         // behind a proxy: read without a token
     std::vector<std::string> proxies;  // who may bring requests of others; they end TLS
     std::vector<std::string> hosts;    // further names under which browsers reach this server
-    int workers = 4;                   // database connections
+    int workers = 0;                   // database connections; 0: one for each CPU, 2 to 8
     std::string state_dir;             // health looks at its disk; empty: at none
     web::ShippedRecords shipped;
 };

@@ -15,8 +15,6 @@ namespace {
 
 using nlohmann::json;
 
-json optional_json(const std::optional<double>& value) { return value ? json(*value) : json(); }
-
 using Flat = std::map<std::string, std::string>;
 
 Flat flatten(const ArmSpec& arm) {
@@ -198,6 +196,8 @@ json pair_values(const Pair& pair) {
 }
 
 }  // namespace
+
+json optional_json(const std::optional<double>& value) { return value ? json(*value) : json(); }
 
 json bounds_json(const Interval& interval) {
     return json::array({optional_json(interval.low), optional_json(interval.high)});

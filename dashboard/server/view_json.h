@@ -10,7 +10,8 @@
 
 namespace steady::web {
 
-nlohmann::json bounds_json(const Interval& interval);  // [low|null, high|null]
+nlohmann::json optional_json(const std::optional<double>& value);  // a number or null
+nlohmann::json bounds_json(const Interval& interval);              // [low|null, high|null]
 nlohmann::json list_row_json(const page::ListRow& row);
 nlohmann::json queue_row_json(const page::QueueRow& row);
 nlohmann::json host_json(const page::HostDetail& row);

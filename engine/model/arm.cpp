@@ -34,17 +34,17 @@ Job bind(const Arm& arm, const Product& product, BoundProduct& slot) {
 
 void multiply_some(Arm& arm, std::span<const Product> products) {
     const std::int64_t begin = arm.timed ? now_ns() : 0;
-    std::array<BoundProduct, kMaxProducts> slots;
+    std::array<BoundProduct, kMaxProducts> bindings;
     std::array<Job, kMaxProducts> jobs;
     for (std::size_t i = 0; i < products.size(); ++i) {
-        jobs[i] = bind_product(arm, products[i], slots[i]);
+        jobs[i] = bind_product(arm, products[i], bindings[i]);
     }
     const Stage stage{jobs.data(), products.size()};
     arm.pool.launch({&stage, 1});
     // Time of a common launch is shared out by the bytes that each product read.
     const std::int64_t ns = arm.timed ? now_ns() - begin : 0;
     std::int64_t all = 1;
-    const auto used = std::span(slots).first(products.size());
+    const auto used = std::span(bindings).first(products.size());
     for (const BoundProduct& slot : used) all += weight_bytes(slot);
     for (const BoundProduct& slot : used) {
         count_product(arm, slot, arm.timed ? ns * weight_bytes(slot) / all : 0);

@@ -8,12 +8,11 @@
 #include <unordered_set>
 #include <vector>
 
+#include "engine/gguf/token_type.h"
 #include "engine/text/byte_alphabet.h"
 
 namespace steady {
 namespace {
-
-enum TokenType : std::int32_t { kNormal = 1, kControl = 3, kUnused = 5 };
 
 // Common English pairs first, so that even the smallest vocabulary tokenises prose.
 constexpr std::string_view kEnglishMerges[] = {
@@ -22,13 +21,13 @@ constexpr std::string_view kEnglishMerges[] = {
     "e d",  "Ġ f",  "in g", "Ġ p", "o u",   "Ġa n", "a l",   "a r", "Ġt o", "Ġ m",
     "Ġo f", "Ġ in", "Ġ d",  "Ġ h", "Ġan d", "i c",  "a s",   "l e", "Ġt h", "i on"};
 
-struct SpecialTokens {
+struct ControlTokens {
     std::vector<std::string_view> texts;  // in order of their numbers
     std::size_t bos, eos, eot;            // indices into texts
     bool add_bos;
 };
 
-SpecialTokens special_tokens(const std::string& pre) {
+ControlTokens special_tokens(const std::string& pre) {
     if (pre == "glm4") {
         return {{"<|endoftext|>", "[MASK]", "[gMASK]", "[sMASK]", "<sop>", "<eop>", "<|system|>",
                  "<|user|>", "<|assistant|>", "<|observation|>", "<think>", "</think>"},
@@ -95,7 +94,7 @@ Builder build(std::size_t wanted) {
 
 void write_vocabulary(const Geometry& geometry, GgufWriter& writer) {
     Builder builder = build(geometry.first_special);
-    const SpecialTokens special = special_tokens(geometry.pre);
+    const ControlTokens special = special_tokens(geometry.pre);
     std::vector<std::int32_t> types(builder.tokens.size(), kNormal);
     for (const std::string_view text : special.texts) {
         builder.tokens.emplace_back(text);

@@ -5,6 +5,7 @@
 #include <deque>
 #include <limits>
 
+#include "engine/gguf/token_type.h"
 #include "engine/text/byte_alphabet.h"
 #include "engine/text/tokenizer_data.h"
 
@@ -14,8 +15,6 @@ namespace {
 constexpr const char* kTokensKey = "tokenizer.ggml.tokens";
 constexpr const char* kTypesKey = "tokenizer.ggml.token_type";
 constexpr const char* kMergesKey = "tokenizer.ggml.merges";
-
-enum TokenType : std::int32_t { kNormal = 1, kUnknown, kControl, kUserDefined, kUnused, kByte };
 
 // Tokens that end a turn or a text in the three models, whatever their number is in this file.
 constexpr std::string_view kStopTexts[] = {

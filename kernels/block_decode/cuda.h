@@ -16,6 +16,11 @@ struct BlockScratch {
     float* logits;  // [copies][parts][n_experts]: the router's sums, unnormed
 };
 BlockScratch scratch_of(const BlockDecode::Args& args);
+// Set when the choice is written, cleared by the model block's first kernel.
+inline unsigned* chosen_of(const BlockDecode::Args& args) {
+    return reinterpret_cast<unsigned*>(args.scratch + BlockDecode::scratch_floats(args.shape) -
+                                       BlockDecode::kChosen);
+}
 
 // Clusters that the output product's blocks form, each with a part of the router's sums.
 int output_cluster(const BlockDecodeShape& shape);
@@ -27,6 +32,9 @@ struct Ways {
     bool lean = false;   // attention in fewer registers, so that all its blocks find room at once
     bool late = false;   // what follows attention starts when the query is there, not before
     bool split = false;  // two warps share rows in the products that end either half of the block
+    // The experts' outputs ask for their rows when the experts are chosen. With `late` alone: who
+    // waits for the choice must have started after the first kernel's end, which clears it.
+    bool early = false;
 };
 void run_phase(const BlockDecode::Args& args, int phase, const Ways& ways);
 void run_first(const BlockDecode::Args& args);
@@ -35,7 +43,7 @@ void run_attention(const BlockDecode::Args& args, const Ways& ways);
 bool tiles_fit(const BlockDecodeShape& shape);
 void run_tiles(const BlockDecode::Args& args, const Ways& ways);
 void run_output(const BlockDecode::Args& args, bool from_floats, const Ways& ways);
-void run_hidden(const BlockDecode::Args& args);
+void run_hidden(const BlockDecode::Args& args, const Ways& ways);
 void run_outputs(const BlockDecode::Args& args, const Ways& ways);
 
 constexpr int kAttentionTeam = 8;  // blocks of a head

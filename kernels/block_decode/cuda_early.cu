@@ -2,16 +2,13 @@
 // when the hidden values are there: memory is half idle while those are made. Expected: two of a
 // block's 36 µs.
 #include "kernels/block_decode/cuda.h"
-#include "kernels/block_decode/early.h"
 #include "kernels/layouts/planes.h"
 
 namespace steady {
 
 static void run(const BlockDecode::Args& args, Range range) noexcept {
-    const cuda::Ways ways = {.tiles = true, .lean = true, .late = true, .split = true};
-    if (range.phase == 4) return cuda::run_hidden_early(args);
-    if (range.phase == 5) return cuda::run_outputs_early(args, ways);
-    cuda::run_phase(args, range.phase, ways);
+    cuda::run_phase(args, range.phase,
+                    {.tiles = true, .lean = true, .late = true, .split = true, .early = true});
 }
 
 static const Variant<BlockDecode> variant{"cuda_early",

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "kernels/block_decode/cuda.h"
-#include "kernels/block_decode/early.h"
 #include "kernels/block_decode/handed.h"
 #include "kernels/mla_decode/cuda.h"
 
@@ -292,7 +291,7 @@ void run_phase(const BlockDecode::Args& args, int phase, const Ways& ways) {
         case 3:
             return;  // the router came with the output product
         case 4:
-            return run_hidden(args);
+            return run_hidden(args, ways);
         default:
             return run_outputs(args, ways);
     }

@@ -232,7 +232,7 @@ std::string json_quoted(std::string_view text) {
 }
 
 std::string escape_markdown(std::string_view text) {
-    const std::string line = escape_line(redact(text));
+    const std::string line = safe_line(text);
     std::string out;
     for (std::size_t i = 0; i < line.size(); ++i) {
         const char c = line[i];
@@ -268,7 +268,7 @@ std::string escape_markdown(std::string_view text) {
 }
 
 std::string markdown_code(std::string_view text) {
-    const std::string line = escape_line(redact(text));
+    const std::string line = safe_line(text);
     std::size_t longest = 0;
     std::size_t run = 0;
     for (const char c : line) {
@@ -361,5 +361,7 @@ std::string closest(std::string_view word, const std::vector<std::string>& choic
     }
     return best;
 }
+
+std::string safe_line(std::string_view text) { return escape_line(redact(text)); }
 
 }  // namespace steady

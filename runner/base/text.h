@@ -36,6 +36,9 @@ std::string markdown_code(std::string_view text);
 // Token-, key- and password-shaped text and the user part of URLs become "[redacted]".
 std::string redact(std::string_view text);
 
+// Both, for text of others that is stored or shown as one line.
+std::string safe_line(std::string_view text);
+
 // Optimal string alignment: insert, delete, replace, swap neighbours. Case does not count.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 

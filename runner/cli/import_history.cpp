@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 using track::StoredPoint;
 
 constexpr std::size_t kHash = 40;
-constexpr int kMostCommits = 100000;
+constexpr int kMostPoints = 100000;
 constexpr std::size_t kShownLeftOut = 20;
 
 // A point with its place in the history.
@@ -63,7 +63,7 @@ public:
     explicit Places(const Arguments& arguments) : arguments_(arguments) {
         if (!arguments.has("repo")) return;
         repository_.emplace(resolve_repository(arguments.get("repo")), arguments.get("branch"));
-        for (Commit& one : repository_->line(kMostCommits)) {
+        for (Commit& one : repository_->line(kMostPoints)) {
             std::string sha = one.sha;
             line_.emplace(std::move(sha), std::move(one));
         }

@@ -64,7 +64,7 @@ void take_revisions(const Arguments& arguments, Question& question) {
     if (!question.rev_a.empty()) question.repo = arguments.get("repo", ".");
 }
 
-Question question_of(const Arguments& arguments) {
+Question asked_question(const Arguments& arguments) {
     Question question;
     take_revisions(arguments, question);
     const Words& words = arguments.words;
@@ -332,7 +332,7 @@ std::string write_question(const Arguments& arguments) {
         throw Error(fmt::format("--adapter: found \"{}\", allowed {}", arguments.get("adapter"),
                                 fmt::join(names, ", ")));
     }
-    const FileJson file = file_of(arguments, question_of(arguments));
+    const FileJson file = file_of(arguments, asked_question(arguments));
     const std::string id = file.at("id").get<std::string>();
     const std::string path = experiment_file(id);
     const std::string text = pretty(file);

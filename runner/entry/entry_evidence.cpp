@@ -197,7 +197,7 @@ std::string build_logs(const Record& record) {
         if (out.empty()) out = "## How the builds ended\n\n";
         out += fmt::format("{}:\n\n", escape_markdown(name));
         for (const std::string& line : last_lines(arm.log, 8)) {
-            out += "    " + escape_line(redact(line)) + "\n";
+            out += "    " + safe_line(line) + "\n";
         }
         out += "\n";
     }

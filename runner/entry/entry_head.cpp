@@ -18,7 +18,7 @@ namespace {
 // renderers that do not know front matter.
 std::string yaml(std::string_view text) {
     std::string out;
-    for (const char c : json_quoted(escape_line(redact(text)))) {
+    for (const char c : json_quoted(safe_line(text))) {
         if (std::string_view("<>`[").find(c) != std::string_view::npos) {
             out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
         } else {

@@ -17,8 +17,6 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-std::string plain(std::string_view text) { return escape_line(redact(text)); }
-
 std::string upper(std::string text) {
     std::transform(text.begin(), text.end(), text.begin(),
                    [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
@@ -51,10 +49,10 @@ std::string aligned(const Rows& rows, const std::string& indent) {
 
 std::string verdict_words(const Record& record) {
     if (!record.analysis) {
-        return record.state.empty() ? "not decided" : plain(record.state);
+        return record.state.empty() ? "not decided" : safe_line(record.state);
     }
     std::string out = name(record.analysis->verdict);
-    return record.analysis->reason.empty() ? out : out + " / " + plain(record.analysis->reason);
+    return record.analysis->reason.empty() ? out : out + " / " + safe_line(record.analysis->reason);
 }
 
 std::string mark_of(const Record& record) {
@@ -111,16 +109,16 @@ Rows gate_rows(const Record& record) {
     Rows rows = {{"gate", "level", "role", "outcome", "metric", "effect", "pairs", ""}};
     if (!record.analysis) {
         for (const Gate& gate : record.spec.gates) {
-            rows.push_back({plain(gate.id), level_words(record.spec, gate.level), name(gate.role),
-                            "pending", plain(gate.metric), "—", "—", ""});
+            rows.push_back({safe_line(gate.id), level_words(record.spec, gate.level),
+                            name(gate.role), "pending", safe_line(gate.metric), "—", "—", ""});
         }
         return rows;
     }
     for (const GateResult& gate : record.analysis->gates) {
-        rows.push_back({plain(gate.id), level_words(record.spec, gate.level), name(gate.role),
-                        gate.outcome == "fail" ? "FAIL" : plain(gate.outcome), plain(gate.metric),
-                        effect_words(gate.effect, gate.interval),
-                        gate.pairs > 0 ? std::to_string(gate.pairs) : "—", plain(gate.detail)});
+        rows.push_back({safe_line(gate.id), level_words(record.spec, gate.level), name(gate.role),
+                        gate.outcome == "fail" ? "FAIL" : safe_line(gate.outcome),
+                        safe_line(gate.metric), effect_words(gate.effect, gate.interval),
+                        gate.pairs > 0 ? std::to_string(gate.pairs) : "—", safe_line(gate.detail)});
     }
     return rows;
 }
@@ -137,8 +135,8 @@ std::string checks_line(const Analysis& analysis) {
         } else if (check.status == "not_measured") {
             ++n_open;
         } else {
-            flags += fmt::format("; {} {}: {}", plain(check.name), plain(check.status),
-                                 plain(check.detail));
+            flags += fmt::format("; {} {}: {}", safe_line(check.name), safe_line(check.status),
+                                 safe_line(check.detail));
         }
     }
     if (n_open > 0) flags += fmt::format("; {} need more pairs", n_open);
@@ -149,23 +147,23 @@ std::string head(const Record& record, const ShowOptions& options) {
     const std::string word = upper(verdict_words(record));
     const bool paint = options.color && record.analysis;
     std::string out = (paint ? color_of(*record.analysis) : "") + word + (paint ? "\x1b[0m" : "") +
-                      "  " + plain(record.id) + "\n";
+                      "  " + safe_line(record.id) + "\n";
     if (record.analysis) {
-        out += plain(outcome_sentence(record)) + "\n";
+        out += safe_line(outcome_sentence(record)) + "\n";
         if (!record.analysis->contradiction.empty()) {
             out += fmt::format(
                 "{}The levels contradict each other: {}.{}\n", options.color ? "\x1b[31m" : "",
-                plain(record.analysis->contradiction), options.color ? "\x1b[0m" : "");
+                safe_line(record.analysis->contradiction), options.color ? "\x1b[0m" : "");
         }
     }
     if (!record.note.empty()) {
-        out += "Note: " + plain(record.note) + "\n";
+        out += "Note: " + safe_line(record.note) + "\n";
     }
     return out;
 }
 
 std::string next_steps(const Record& record) {
-    const std::string id = plain(record.id);
+    const std::string id = safe_line(record.id);
     if (!record.analysis) {
         const std::string again =
             record.state == "failed" ? fmt::format("steady requeue {} · ", id) : "";
@@ -173,7 +171,7 @@ std::string next_steps(const Record& record) {
     }
     std::string out = "Next: ";
     if (!record.journal_path.empty()) {
-        out += plain(record.journal_path) + " · ";
+        out += safe_line(record.journal_path) + " · ";
     }
     if (record.analysis->reason == "machine_too_noisy") {
         out += is_outside(record.spec)
@@ -245,10 +243,10 @@ std::string report_text(const std::vector<Record>& records) {
     Rows rows = {{"experiment", "verdict", "metric", "effect", "pairs", "gates"}};
     for (const Record& record : records) {
         const Analysis* analysis = record.analysis ? &*record.analysis : nullptr;
-        rows.push_back({plain(record.spec.id), verdict_words(record),
-                        analysis == nullptr ? "—" : plain(analysis->metric), number_words(record),
-                        std::to_string(counted_pairs(record)),
-                        analysis == nullptr ? "—" : plain(gates_summary(*analysis))});
+        rows.push_back({safe_line(record.spec.id), verdict_words(record),
+                        analysis == nullptr ? "—" : safe_line(analysis->metric),
+                        number_words(record), std::to_string(counted_pairs(record)),
+                        analysis == nullptr ? "—" : safe_line(gates_summary(*analysis))});
     }
     return aligned(rows, "");
 }
@@ -262,7 +260,7 @@ std::string pairs_text(const Record& record) {
                         row.order, row.a ? value_words(metric, *row.a) : "—",
                         row.b ? value_words(metric, *row.b) : "—",
                         counted && row.d ? figures::percent(std::expm1(*row.d), 2) : "—",
-                        counted ? "" : "discarded: " + plain(row.discarded)});
+                        counted ? "" : "discarded: " + safe_line(row.discarded)});
     }
     return rows.size() == 1 ? "no pair is complete\n" : aligned(rows, "  ");
 }
@@ -271,25 +269,26 @@ std::string show_text(const Record& record, const ShowOptions& options) {
     std::string out = head(record, options) + "\n";
     if (record.analysis && record.analysis->effect) {
         const Analysis& analysis = *record.analysis;
-        out += fmt::format("  {}  {}   {} pairs, {} discarded, {}\n\n", plain(analysis.metric),
+        out += fmt::format("  {}  {}   {} pairs, {} discarded, {}\n\n", safe_line(analysis.metric),
                            number_words(record), analysis.pairs, analysis.discarded,
                            seconds_words(record.seconds));
     } else if (!record.analysis) {
         out += fmt::format("  {} pairs of at most {} so far\n\n", counted_pairs(record),
                            record.spec.schedule.pairs_max);
     }
-    out += "  Claim: " + plain(record.spec.hypothesis.claim) + "\n";
+    out += "  Claim: " + safe_line(record.spec.hypothesis.claim) + "\n";
     const std::string prediction = prediction_words(record);
-    out += prediction.empty() ? "" : "  " + plain(prediction) + "\n";
+    out += prediction.empty() ? "" : "  " + safe_line(prediction) + "\n";
     for (const Difference& one : differences(record.spec)) {
-        out += fmt::format("  {}: {} → {}\n", plain(one.path), plain(one.a), plain(one.b));
+        out +=
+            fmt::format("  {}: {} → {}\n", safe_line(one.path), safe_line(one.a), safe_line(one.b));
     }
     if (const std::string weights = weights_words(record); !weights.empty()) {
-        out += fmt::format("  Weights: {} ({})\n", weights, plain(record.spec.subject.model));
+        out += fmt::format("  Weights: {} ({})\n", weights, safe_line(record.spec.subject.model));
     }
     if (const auto& sweep = record.evidence.sweep) {
         out += fmt::format("  Best of {} settings that {} tried\n", sweep->points.size(),
-                           plain(sweep->sweep));
+                           safe_line(sweep->sweep));
     }
     out += "\n" + aligned(gate_rows(record), "  ") + "\n";
     if (options.pairs) {
@@ -297,13 +296,13 @@ std::string show_text(const Record& record, const ShowOptions& options) {
     }
     if (record.analysis) {
         for (const std::string& sentence : conclusions(record)) {
-            out += "  " + plain(sentence) + "\n";
+            out += "  " + safe_line(sentence) + "\n";
         }
         out += "\n" + checks_line(*record.analysis);
     }
     if (!record.earlier.empty()) {
         out += fmt::format("Tried before: {} time{}, last as {}\n", record.earlier.size(),
-                           record.earlier.size() == 1 ? "" : "s", plain(record.earlier.back()));
+                           record.earlier.size() == 1 ? "" : "s", safe_line(record.earlier.back()));
     }
     return out + next_steps(record);
 }

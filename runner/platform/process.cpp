@@ -370,7 +370,7 @@ std::string ChildEnd::describe() const {
     if (ending == Ending::signalled) text = fmt::format("signal {} ({})", code, ::strsignal(code));
     std::string tail = err.size() <= 600 ? err : "…" + err.substr(err.size() - 600);
     while (tail.ends_with('\n')) tail.pop_back();
-    return tail.empty() ? text : fmt::format("{}: {}", text, escape_line(redact(tail)));
+    return tail.empty() ? text : fmt::format("{}: {}", text, safe_line(tail));
 }
 
 ChildEnd run_child(ChildOptions options, double timeout_s) {

@@ -190,7 +190,7 @@ Worked Worker::end_without_verdict(const Lease& lease, const LeaseKeeper& keeper
 
 // LeaseLost and a database that stayed away leave everything to the rescue; the spool stays too.
 Worked Worker::end_with_error(const Lease& lease, const LeaseKeeper& keeper, const Error& error) {
-    std::string note = escape_line(redact(error.what()));
+    std::string note = safe_line(error.what());
     if (dynamic_cast<const LeaseLost*>(&error) != nullptr || keeper.lost()) note = lease_note();
     const bool strained = dynamic_cast<const DatabaseStrained*>(&error) != nullptr ||
                           dynamic_cast<const HostTrouble*>(&error) != nullptr;
@@ -238,7 +238,7 @@ bool Worker::pause_after(const Worked& worked, const Decided& decided) {
             say(fmt::format(
                 "{}: the verdict is stored, its entry could not be written: {}; `steady "
                 "journal --write` writes what is missing",
-                worked.id, escape_line(redact(error.what()))));
+                worked.id, safe_line(error.what())));
         }
     }
     return worked.end == WorkEnd::nothing || worked.end == WorkEnd::host_busy ||

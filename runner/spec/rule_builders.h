@@ -49,7 +49,7 @@ inline SpecRule number(double least, double most) {
     return rule;
 }
 
-inline SpecRule percent(double least, double most) {
+inline SpecRule percentage(double least, double most) {
     SpecRule rule;
     rule.kind = SpecRule::Kind::percent;
     rule.pattern = "^[+-]?[0-9]+(\\.[0-9]+)?%$";

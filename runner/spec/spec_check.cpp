@@ -16,7 +16,7 @@ namespace steady {
 namespace {
 
 using Kind = SpecRule::Kind;
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 bool matches(const std::string& value, const std::string& pattern) {
     thread_local std::map<std::string, Pattern> compiled;
@@ -198,8 +198,8 @@ private:
     std::vector<JsonProblem>& problems_;
 };
 
-Json schema_of(const SpecRule& rule) {
-    Json out = Json::object();
+OrderedJson schema_of(const SpecRule& rule) {
+    OrderedJson out = OrderedJson::object();
     switch (rule.kind) {
         case Kind::text:
         case Kind::percent:
@@ -224,7 +224,7 @@ Json schema_of(const SpecRule& rule) {
             out["maximum"] = rule.most;
             break;
         case Kind::scalar:
-            out["anyOf"] = Json::array(
+            out["anyOf"] = OrderedJson::array(
                 {{{"type", "string"}, {"minLength", rule.min_size}, {"maxLength", rule.max_size}},
                  {{"type", "integer"}, {"minimum", 0}}});
             break;
@@ -243,10 +243,10 @@ Json schema_of(const SpecRule& rule) {
         case Kind::object: {
             out["type"] = "object";
             out["additionalProperties"] = false;
-            Json required = Json::array();
-            Json properties = Json::object();
+            OrderedJson required = OrderedJson::array();
+            OrderedJson properties = OrderedJson::object();
             for (const SpecField& field : rule.fields) {
-                Json inner = {{"description", field.description}};
+                OrderedJson inner = {{"description", field.description}};
                 inner.update(schema_of(field.rule));
                 properties[field.name] = inner;
                 if (field.required) {
@@ -309,12 +309,13 @@ void check_rule(const SpecRule& rule, const JsonValue& value, const std::string&
 }
 
 std::string schema_text() {
-    Json out = {{"$schema", "http://json-schema.org/draft-07/schema#"},
-                {"title", "Steady experiment, version 1"},
-                {"description",
-                 "One question: a hypothesis, two arms, gates and a schedule. Comments (// and /* "
-                 "*/) are allowed. Printed from the decoder's own table; `steady validate` checks "
-                 "besides what joins several fields."}};
+    OrderedJson out = {
+        {"$schema", "http://json-schema.org/draft-07/schema#"},
+        {"title", "Steady experiment, version 1"},
+        {"description",
+         "One question: a hypothesis, two arms, gates and a schedule. Comments (// and /* "
+         "*/) are allowed. Printed from the decoder's own table; `steady validate` checks "
+         "besides what joins several fields."}};
     out.update(schema_of(spec_rules()));
     return out.dump(2) + "\n";
 }

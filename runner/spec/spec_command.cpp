@@ -146,7 +146,7 @@ std::string arm_label(const Spec& spec, const std::string& name, bool as_judged)
         return name;
     }
     const auto quoted = [](const std::string& text) {
-        std::string line = shorten(escape_line(redact(text)), 60);
+        std::string line = shorten(safe_line(text), 60);
         std::replace(line.begin(), line.end(), '`', '\'');
         return "`" + line + "`";
     };

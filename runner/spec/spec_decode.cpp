@@ -43,7 +43,7 @@ bool is_percent(std::string_view text) {
     return text == "%";
 }
 
-double percent(const JsonValue& value, double fallback) {
+double share_in(const JsonValue& value, double fallback) {
     const bool fits = value.kind == JsonValue::Kind::string && is_percent(value.text);
     return fits ? percent_value(value.text) : fallback;
 }
@@ -79,8 +79,8 @@ Hypothesis decode_hypothesis(const JsonValue& value) {
         prediction.metric = text(at(*predict, "metric"));
         const JsonValue& change = at(*predict, "change");
         if (change.items.size() == 2) {
-            prediction.low = percent(change.items[0], 0);
-            prediction.high = percent(change.items[1], 0);
+            prediction.low = share_in(change.items[0], 0);
+            prediction.high = share_in(change.items[1], 0);
         }
         prediction.at = text_map(at(*predict, "at"));
         out.predict = prediction;
@@ -153,9 +153,9 @@ Gate decode_gate(const JsonValue& value) {
     }
     out.check = texts(at(at(value, "need"), "check"));
     out.goal = text(at(value, "goal")) == "equivalent" ? Goal::equivalent : Goal::gain;
-    out.worth = percent(at(value, "worth"), out.worth);
-    out.floor = percent(at(value, "floor"), out.floor);
-    out.margin = percent(at(value, "margin"), out.metric == "ttft_ns" ? 0.05 : 0.02);
+    out.worth = share_in(at(value, "worth"), out.worth);
+    out.floor = share_in(at(value, "floor"), out.floor);
+    out.margin = share_in(at(value, "margin"), out.metric == "ttft_ns" ? 0.05 : 0.02);
     out.alpha = number(at(value, "alpha"), out.alpha);
     out.beta = number(at(value, "beta"), out.beta);
     out.alpha_guard = number(at(value, "alpha_guard"), out.alpha_guard);
@@ -222,11 +222,11 @@ Spec decode_spec(const JsonValue& root) {
     }
     out.schedule = decode_schedule(at(root, "schedule"), out.subject);
     if (at(root, "aa").find("max_half_width") != nullptr) {
-        out.aa_max_half_width = percent(at(at(root, "aa"), "max_half_width"), 0.01);
+        out.aa_max_half_width = share_in(at(at(root, "aa"), "max_half_width"), 0.01);
     }
     const JsonValue& environment = at(root, "environment");
     out.environment.wait_quiet_s = number(at(environment, "wait_quiet_s"), 0);
-    out.environment.max_discarded = percent(at(environment, "max_discarded"), 0.30);
+    out.environment.max_discarded = share_in(at(environment, "max_discarded"), 0.30);
     if (const JsonValue* sweep = root.find("sweep")) {
         SweepSpec decoded;
         for (const JsonMember& axis : at(*sweep, "axes").members) {

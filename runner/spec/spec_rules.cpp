@@ -23,7 +23,7 @@ using rules::map;
 using rules::number;
 using rules::object;
 using rules::pattern;
-using rules::percent;
+using rules::percentage;
 using rules::scalar;
 using rules::text;
 using rules::words;
@@ -53,7 +53,7 @@ SpecRule hypothesis() {
     const SpecRule predict = object({
         {"metric", kRequired, pattern("^[a-z][a-z0-9_.]{0,63}$", "the name of a metric"),
          "The metric of the gate that decides."},
-        {"change", kRequired, list(percent(-99, 1000), 2, 2),
+        {"change", kRequired, list(percentage(-99, 1000), 2, 2),
          "The expected change as [low, high], + is better; scored after the verdict."},
         {"at", kOptional, cell(), "The matrix cell that is meant."},
     });
@@ -177,9 +177,9 @@ SpecRule gate() {
         {"need", kOptional, need(), "correctness only: the bounds that must hold."},
         {"goal", kOptional, words({"gain", "equivalent"}),
          "What the deciding gate must show; absent: gain."},
-        {"worth", kOptional, percent(0.1, 50), "The smallest gain worth having; absent: 1%."},
-        {"floor", kOptional, percent(0, 50), "The effect that must be exceeded; absent: 0%."},
-        {"margin", kOptional, percent(0.1, 50),
+        {"worth", kOptional, percentage(0.1, 50), "The smallest gain worth having; absent: 1%."},
+        {"floor", kOptional, percentage(0, 50), "The effect that must be exceeded; absent: 0%."},
+        {"margin", kOptional, percentage(0.1, 50),
          "How much worse a guard lets pass, or how far apart equivalent arms may be; absent: 5% "
          "for ttft_ns, 2% otherwise."},
         {"alpha", kOptional, number(0.0001, 0.05), "Bound on false accepts; absent: 0.01."},
@@ -258,7 +258,7 @@ SpecRule whole_file() {
     const SpecRule environment = object({
         {"wait_quiet_s", kOptional, number(0, 3600),
          "How long to wait for a quiet machine before the first pair; absent: 0."},
-        {"max_discarded", kOptional, percent(0, 30),
+        {"max_discarded", kOptional, percentage(0, 30),
          "Share of discarded pairs above which the machine is too noisy; absent: 30%."},
     });
     return object({
@@ -289,7 +289,7 @@ SpecRule whole_file() {
         {"gates", kRequired, list(gate(), 1, 32), "The ladder, in the order in which it runs."},
         {"schedule", kOptional, schedule(), "How the pairs are measured."},
         {"aa", kOptional,
-         object({{"max_half_width", kOptional, percent(0.01, 50),
+         object({{"max_half_width", kOptional, percentage(0.01, 50),
                   "The A/A band must be at least this narrow, else the machine is too noisy."}}),
          "What is asked of the baseline against itself."},
         {"environment", kOptional, environment, "May only tighten the worker's own thresholds."},

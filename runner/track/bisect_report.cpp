@@ -18,8 +18,6 @@ namespace {
 
 std::string short_sha(const std::string& sha) { return sha.substr(0, 12); }
 
-std::string plain(const std::string& words) { return escape_line(redact(words)); }
-
 // Of B relative to A → of A relative to B.
 std::optional<double> turned(const std::optional<double>& effect) {
     return effect && *effect > -1 ? std::optional(1 / (1 + *effect) - 1) : std::nullopt;
@@ -127,7 +125,7 @@ std::string aligned(std::vector<Row> rows) {
     for (Row& row : rows) {
         widths.resize(std::max(widths.size(), row.size()));
         for (std::size_t i = 0; i < row.size(); ++i) {
-            row[i] = plain(row[i]);
+            row[i] = safe_line(row[i]);
             widths[i] = std::max(widths[i], count_characters(row[i]));
         }
     }
@@ -297,13 +295,13 @@ std::string sentence(const Found& found) {
 }
 
 std::string text(const Found& found) {
-    std::string out = plain(sentence(found)) + "\n";
+    std::string out = safe_line(sentence(found)) + "\n";
     if (found.outcome == Outcome::found || found.outcome == Outcome::not_confirmed) {
         out += fmt::format("  {} {}\n", short_sha(found.suspects.front().sha),
-                           plain(found.suspects.front().subject));
+                           safe_line(found.suspects.front().subject));
     } else {
         for (const Commit& commit : found.suspects) {
-            out += fmt::format("  {} {}\n", short_sha(commit.sha), plain(commit.subject));
+            out += fmt::format("  {} {}\n", short_sha(commit.sha), safe_line(commit.subject));
         }
     }
     std::vector<Row> rows = rows_of(found);
@@ -341,7 +339,7 @@ std::string entry_path(const Found& found) {
 }
 
 std::string entry(const Found& found) {
-    const auto yaml = [](const std::string& value) { return json_quoted(plain(value)); };
+    const auto yaml = [](const std::string& value) { return json_quoted(safe_line(value)); };
     std::string out = "---\nkind: bisect\n";
     out += "id: " + yaml(found.id) + "\n";
     out += fmt::format("outcome: {}\n", name(found.outcome));

@@ -45,7 +45,7 @@ std::string complaint(const std::string& name, int descriptor) {
     return "accepted";
 }
 
-const PlanRequest kReference{{{"*", "reference"}}, {}};
+const PlanRequest kPlainKernels{{{"*", "reference"}}, {}};
 
 TEST(SharedWeights, AreReadOnceAndFoundAgain) {
     const MemoryFile memory;
@@ -63,8 +63,8 @@ TEST(SharedWeights, AreReadOnceAndFoundAgain) {
 TEST(SharedWeights, AnotherLayoutComesBesideTheFirst) {
     const MemoryFile memory;
     const Outcome packed = run("tiny-glm", memory.descriptor, {});
-    const Outcome plain = run("tiny-glm", memory.descriptor, kReference);
-    EXPECT_EQ(plain.logits, run("tiny-glm", -1, kReference).logits);
+    const Outcome plain = run("tiny-glm", memory.descriptor, kPlainKernels);
+    EXPECT_EQ(plain.logits, run("tiny-glm", -1, kPlainKernels).logits);
     EXPECT_GT(plain.loaded_bytes, 0);
     EXPECT_LT(plain.loaded_bytes, packed.loaded_bytes);
     EXPECT_EQ(run("tiny-glm", memory.descriptor, {}).loaded_bytes, 0);

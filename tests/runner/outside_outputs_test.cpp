@@ -88,6 +88,20 @@ TEST_F(OutsideOutputs, ABaselineThatIsNotAsAskedMakesTheRunInvalid) {
     EXPECT_EQ(run(spec).at("reason"), "wrong_output");
 }
 
+TEST_F(OutsideOutputs, AResultOnStandardErrorIsShownToWhoAsksForItOnStandardOutput) {
+    const std::vector<std::string> told = {"sh", "-c", "echo 'speed 12.5 MB/s' >&2"};
+    json spec = question(told, told);
+    spec["gates"][1].update({{"metric", "mb_s"},
+                             {"adapter", "regex"},
+                             {"pattern", "(?<value>[0-9.]+) MB/s"},
+                             {"direction", "higher"}});
+    spec["arms"]["B"]["run"].push_back("other");
+    const json shown = run(spec);
+    EXPECT_EQ(shown.at("reason"), "baseline_failed") << shown;
+    EXPECT_THAT(shown.at("sentence"), HasSubstr("standard error has"));
+    EXPECT_THAT(shown.at("sentence"), HasSubstr("speed 12.5 MB/s"));
+}
+
 TEST_F(OutsideOutputs, AProgramThatCannotBeStartedIsItsArmsFault) {
     write("broken", "#!/no/such/interpreter\n");
     const json shown = run(question({"sh", "steps.sh", "400"}, {"./broken"}));

@@ -349,7 +349,7 @@ Measured CommandExecutor::measure(const MeasureRequest& request) {
     } catch (const RunFailed& failure) {
         const std::string& arm = failure.arm.empty() ? turn_of : failure.arm;
         measured.outcome = arm + ": " + failure.outcome;
-        measured.detail = escape_line(redact(failure.what()));
+        measured.detail = safe_line(failure.what());
     } catch (const Error& error) {
         if (error.exit_code != kExitInterrupted) throw;
         measured.outcome = "cancelled";

@@ -16,9 +16,7 @@
 namespace steady {
 namespace {
 
-std::string quoted(const std::string& text) {
-    return "\"" + shorten(escape_line(redact(text)), 60) + "\"";
-}
+std::string quoted(const std::string& text) { return "\"" + shorten(safe_line(text), 60) + "\""; }
 
 std::string line_at(const std::string& text, std::size_t at) {
     const std::size_t begin = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "kernels/base/error.h"
+#include "runner/base/json_reader.h"
 #include "runner/programs/command/scratch_folder.h"
 #include "runner/spec/spec_command.h"
 
@@ -62,6 +63,16 @@ void take_usage(const std::vector<AdapterRow>& rows, Readings& readings) {
     }
 }
 
+// Some programs print their results on standard error.
+std::string of_the_other_stream(const Adapter& adapter, const ChildEnd& end) {
+    const bool silent = end.out.find_first_not_of(" \r\n\t") == std::string::npos;
+    if (adapter.from != ResultFrom::output || !silent || end.err.empty()) return "";
+    return fmt::format(
+        "; standard error has {}: where that is the result, let the command write to standard "
+        "output, as in sh -c 'COMMAND 2>&1'",
+        shown_text(end.err));
+}
+
 }  // namespace
 
 // The gate's own metric must be there and be one series; the others are taken where they are.
@@ -107,7 +118,7 @@ ReadRun run_and_read(const Gate& gate, const CommandLine& line, int good_exit) {
         return std::move(read.run);
     });
     if (!out.run.end.exited_with(good_exit)) return out;
-    if (!error.empty()) throw Error(error);
+    if (!error.empty()) throw Error(error + of_the_other_stream(adapter, out.run.end));
     out.readings = readings_of(gate, rows);
     return out;
 }

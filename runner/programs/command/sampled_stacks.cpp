@@ -32,7 +32,7 @@ CommandRun run_beside(CommandLine line, std::vector<std::string> before,
 }
 
 [[noreturn]] void fail(const std::string& what, const CommandRun& run) {
-    throw Error(fmt::format("{}: {}", what, shorten(escape_line(redact(run.how())), 400)));
+    throw Error(fmt::format("{}: {}", what, shorten(safe_line(run.how()), 400)));
 }
 
 double cpu_s(const CommandRun& run) { return run.usage.user_s + run.usage.system_s; }

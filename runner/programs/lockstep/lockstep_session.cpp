@@ -20,10 +20,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kQuitTimeout = 10;
 constexpr std::size_t kMostResults = std::size_t{256} << 10U;
-constexpr std::size_t kMostOutput = std::size_t{64} << 20U;
+constexpr std::size_t kMostSaid = std::size_t{64} << 20U;
 
 ChildOptions with_caps(ChildOptions options) {
-    options.output_cap = kMostOutput;
+    options.output_cap = kMostSaid;
     return options;
 }
 

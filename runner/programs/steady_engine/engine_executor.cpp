@@ -389,10 +389,10 @@ Measured EngineExecutor::measure(const MeasureRequest& request) {
         return measured;
     } catch (const SessionFailure& failure) {
         measured.outcome = failure.outcome;
-        measured.detail = escape_line(redact(failure.text));
+        measured.detail = safe_line(failure.text);
     } catch (const EngineRefused& refusal) {
         measured.outcome = "crash";
-        measured.detail = escape_line(redact(refusal.what()));
+        measured.detail = safe_line(refusal.what());
     }
     measured.pair = request.pair;  // no half-measured values
     return measured;

@@ -52,6 +52,7 @@ Options parse(int argc, char** argv) {
         if (flag == "--experiments") options.seed.n_experiments = std::stoi(value);
         if (flag == "--samples") options.seed.n_samples = std::stoll(value);
         if (flag == "--port") options.serve.port = static_cast<std::uint16_t>(std::stoi(value));
+        if (flag == "--workers") options.serve.workers = std::stoi(value);
         if (flag == "--token") options.tokens.push_back(value);
         if (flag == "--record") options.records.push_back(value);
     }
