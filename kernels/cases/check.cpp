@@ -165,7 +165,7 @@ CheckResult check_variant(const OpInfo& op, const VariantBase& variant, std::str
 }
 
 std::vector<std::string> check_shapes(const OpInfo& op, std::uint64_t seed) {
-    std::vector<std::string> shapes = op.model_shapes();
+    std::vector<std::string> shapes = op.checked_shapes();
     Random random(seed);
     for (const std::string& shape : op.odd_shapes(random)) {
         if (std::find(shapes.begin(), shapes.end(), shape) == shapes.end()) shapes.push_back(shape);

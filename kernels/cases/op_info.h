@@ -29,6 +29,8 @@ struct Trial {
 struct OpInfo {
     std::string_view name;
     std::function<std::vector<std::string>()> model_shapes;
+    std::function<std::vector<std::string>()>
+        checked_shapes;  // the same, or as Op::to_check() has them
     std::function<std::vector<std::string>(Random&)> odd_shapes;
     std::function<std::string(std::string_view shape)> shape_error;  // empty: good
     std::function<Cost(std::string_view shape)> cost;
@@ -104,6 +106,14 @@ public:
         register_op({
             .name = Op::name,
             .model_shapes = [] { return texts_of<Op>(Op::model_shapes()); },
+            .checked_shapes =
+                [] {
+                    std::vector<Shape> shapes = Op::model_shapes();
+                    if constexpr (requires(Shape shape) { Op::to_check(shape); }) {
+                        for (Shape& shape : shapes) shape = Op::to_check(shape);
+                    }
+                    return texts_of<Op>(shapes);
+                },
             .odd_shapes = [](Random& random) { return texts_of<Op>(Op::odd_shapes(random)); },
             .shape_error = shape_error<Op>,
             .cost = [](std::string_view text) { return Op::cost(parse_shape<Shape>(text).shape); },

@@ -91,6 +91,7 @@ TEST_F(OutsideOutputs, ABaselineThatIsNotAsAskedMakesTheRunInvalid) {
 TEST_F(OutsideOutputs, AResultOnStandardErrorIsShownToWhoAsksForItOnStandardOutput) {
     const std::vector<std::string> told = {"sh", "-c", "echo 'speed 12.5 MB/s' >&2"};
     json spec = question(told, told);
+    spec["gates"][0]["need"] = {{"exit", 0}};
     spec["gates"][1].update({{"metric", "mb_s"},
                              {"adapter", "regex"},
                              {"pattern", "(?<value>[0-9.]+) MB/s"},
