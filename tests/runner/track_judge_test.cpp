@@ -41,7 +41,7 @@ std::vector<TrackPoint> history(int n, int at, double shift, Moves moves, std::u
 }
 
 TEST(TrackJudge, FindsAPlantedSlowdownAtItsCommit) {
-    for (const std::uint64_t seed : {1, 2, 3, 4, 5}) {
+    for (const std::uint64_t seed : {1U, 2U, 3U, 4U, 5U}) {
         const auto points = history(60, 40, -0.04, Moves::champion, seed);
         const TrackJudgement judged = judge_track(points);
         ASSERT_EQ(judged.changes.size(), 1u) << seed;
