@@ -89,7 +89,8 @@ TEST_F(OutsideOutputs, ABaselineThatIsNotAsAskedMakesTheRunInvalid) {
 }
 
 TEST_F(OutsideOutputs, AResultOnStandardErrorIsShownToWhoAsksForItOnStandardOutput) {
-    const std::vector<std::string> told = {"sh", "-c", "echo 'speed 12.5 MB/s' >&2"};
+    const std::vector<std::string> told = {"sh", "-c",
+                                           "echo 'speed 12.5 MB/s password=hunter2' >&2"};
     json spec = question(told, told);
     spec["gates"][0]["need"] = {{"exit", 0}};
     spec["gates"][1].update({{"metric", "mb_s"},
@@ -101,6 +102,7 @@ TEST_F(OutsideOutputs, AResultOnStandardErrorIsShownToWhoAsksForItOnStandardOutp
     EXPECT_EQ(shown.at("reason"), "baseline_failed") << shown;
     EXPECT_THAT(shown.at("sentence"), HasSubstr("standard error has"));
     EXPECT_THAT(shown.at("sentence"), HasSubstr("speed 12.5 MB/s"));
+    EXPECT_THAT(shown.at("sentence"), Not(HasSubstr("hunter2")));
 }
 
 TEST_F(OutsideOutputs, AProgramThatCannotBeStartedIsItsArmsFault) {

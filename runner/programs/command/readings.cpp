@@ -8,6 +8,7 @@
 
 #include "kernels/base/error.h"
 #include "runner/base/json_reader.h"
+#include "runner/base/text.h"
 #include "runner/programs/command/scratch_folder.h"
 #include "runner/spec/spec_command.h"
 
@@ -70,7 +71,7 @@ std::string of_the_other_stream(const Adapter& adapter, const ChildEnd& end) {
     return fmt::format(
         "; standard error has {}: where that is the result, let the command write to standard "
         "output, as in sh -c 'COMMAND 2>&1'",
-        shown_text(end.err));
+        shown_text(redact(end.err)));
 }
 
 }  // namespace

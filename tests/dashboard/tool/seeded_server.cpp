@@ -1,7 +1,6 @@
 // A server with made-up experiments, for looking at the page, for the browser tests and for load.
 // Usage: seeded_server URL|private:DIR [--experiments N] [--samples M] [--port P] [--workers N]
-// [--token SCOPE=TEXT …]
-// [--record FILE …] [--series] [--no-serve]
+// [--token SCOPE=TEXT …] [--record FILE …] [--series] [--no-serve]
 #include <fmt/format.h>
 
 #include <cstdlib>
