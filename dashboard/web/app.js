@@ -2,7 +2,7 @@
 // query) → node, every?: ms}; it is drawn again when its data changed, so pages live without reload
 // and all state is in the address.
 import { ApiError, setToken, token } from './api.js';
-import { h, replace } from './dom.js';
+import { h, replace, withCode } from './dom.js';
 import { drawBy, go } from './navigation.js';
 
 const VIEWS = [
@@ -63,7 +63,7 @@ function problem(error) {
     'div',
     { class: 'problem', role: 'alert' },
     h('h1', null, error.status === 404 ? 'Not found' : 'This did not work'),
-    h('p', null, error.message),
+    h('p', null, withCode(error.message)),
   );
   if (error instanceof ApiError && (error.status === 401 || error.status === 403)) {
     const field = h('input', {

@@ -1,7 +1,7 @@
 // Searches for the commit that changed a metric: those asked for, and the form that asks for one.
 import { post, setToken, token } from './api.js';
 import { show } from './navigation.js';
-import { h } from './dom.js';
+import { h, withCode } from './dom.js';
 import { empty, experimentLink, machineName, time } from './parts.js';
 
 const pause = () =>
@@ -48,7 +48,7 @@ export function searchList(searches, hosts, withExperiment = false) {
         ' ',
         h('code', null, `${short(one.good)} … ${short(one.bad)}`),
         one.culprit ? [' · culprit ', h('code', null, one.culprit.slice(0, 12))] : null,
-        one.note ? [' · ', h('span', { class: 'text' }, one.note)] : null,
+        one.note ? [' · ', h('span', { class: 'text' }, withCode(one.note))] : null,
         withExperiment ? [' · question of ', experimentLink(one.experiment)] : null,
         h('span', { class: 'dim small' }, ` · asked by ${one.asked_by}, `, time(one.at)),
         one.host ? [h('span', { class: 'dim small' }, ' · on ', machineName(one.host, hosts))] : null,

@@ -27,6 +27,13 @@ export function h(tag, attributes, ...children) {
   return fill(document.createElement(tag), attributes, children);
 }
 
+// Text with commands between backquotes, as messages and entries write them: 'see `steady queue`'.
+export function withCode(text) {
+  return String(text)
+    .split(/`([^`]+)`/)
+    .map((part, i) => (i % 2 ? h('code', null, part) : part));
+}
+
 export function svg(tag, attributes, ...children) {
   return fill(document.createElementNS(SVG, tag), attributes, children);
 }

@@ -372,7 +372,7 @@ const std::array kVerbs{
          "simulate the decision rule: shares of accepts and rejects, mean pairs",
          {{"experiments", "N", "a cell, default 4000"},
           {"seed", "S", "default 1"},
-          {"rule", "1|2", "of the stopping rules that records hold, default the latest"}},
+          {"rule", "1..4", "of the stopping rules that records hold, default the latest"}},
          verb_stats_simulate},
     Verb{"replay", "FILE", 1, 1, "apply today's rule to recorded numbers", {}, verb_replay},
     Verb{"db start", "", 0, 0, "start the private database", {}, verb_db_start},

@@ -42,6 +42,12 @@ void look_at_cap(RuleOutcome& outcome, Values d, const RuleParams& params, doubl
     if (outcome.decision != Decision::inconclusive) outcome.why = "final";
 }
 
+// The first pair after which the evidence may decide.
+std::size_t first_decision(const RuleParams& params) {
+    const bool earlier = params.prior_log_e_accept != 0 || params.prior_log_e_reject != 0;
+    return earlier && params.rule >= kOwnPairsRule ? std::min(kFirstLook, params.n_max) : 1;
+}
+
 bool accepts_at_look(Values d, const RuleParams& params, const Budget& budget) {
     if (!params.final_look) return false;  // as at the cap: a later attempt has no looks
     const auto look = std::find_if(budget.looks.begin(), budget.looks.end(),
@@ -92,9 +98,10 @@ RuleOutcome decide_gain(Values all, const RuleParams& params) {
         outcome.log_e_reject = reject.add(d[n], scales[n]) + params.prior_log_e_reject;
         outcome.log_e_regression = regression.add(d[n], scales[n]);
         slower |= outcome.log_e_regression >= reject_at;
-        if (outcome.log_e_accept >= accept_at)
+        const bool may_decide = outcome.n_pairs >= first_decision(params);
+        if (may_decide && outcome.log_e_accept >= accept_at)
             outcome.decision = Decision::accept;
-        else if (outcome.log_e_reject >= reject_at)
+        else if (may_decide && outcome.log_e_reject >= reject_at)
             outcome.decision = Decision::reject;
         if (outcome.decision != Decision::inconclusive) {
             outcome.why = "early_e";

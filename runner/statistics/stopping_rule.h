@@ -16,8 +16,10 @@ namespace steady {
 //   2: 15 % for the evidence, 20 % for a look at 9 pairs, 45 % for looks at 30, 60, 120 … pairs
 //      before the cap, the rest at the cap.
 //   3: stops as 2 does. The check for two groups of pairs also looks along the pairs' own speed.
-constexpr int kFirstRule = 1, kLatestRule = 3;
-constexpr int kGroupsBySpeedRule = 3;  // from here on
+//   4: as 3. Evidence of earlier attempts decides with at least nine pairs of this one, so that a
+//      verdict has an interval and an effect of its own.
+constexpr int kFirstRule = 1, kLatestRule = 4;
+constexpr int kGroupsBySpeedRule = 3, kOwnPairsRule = 4;  // from here on
 
 // How a rule divides alpha. The shares add up to 1, so the union bound keeps false accepts ≤ alpha.
 struct Look {

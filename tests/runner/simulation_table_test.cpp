@@ -83,13 +83,35 @@ TEST(LatestRule, SharesAddUpToItsBudget) {
     EXPECT_EQ(budget_of(2, 35).looks.size(), 1u);
     EXPECT_EQ(budget_of(2, 50).looks.at(1).n_pairs, 30u);
     EXPECT_EQ(budget_of(2, 100).looks.at(2).n_pairs, 60u);
-    EXPECT_THROW(budget_of(4, 50), Error);
+    EXPECT_THROW(budget_of(kLatestRule + 1, 50), Error);
     EXPECT_THROW(budget_of(0, 50), Error);
     EXPECT_EQ(budget_of(3, 100).looks.size(), budget_of(2, 100).looks.size());
 }
 
 // The rule of a record never changes: the first one, unless the record tells another.
 TEST(LatestRule, IsNotTheDefault) { EXPECT_EQ(RuleParams{}.rule, kFirstRule); }
+
+// Evidence of earlier attempts alone would decide after one pair, which has no interval.
+TEST(LatestRule, EarlierEvidenceDecidesWithNinePairsOfThisAttempt) {
+    std::vector<double> d(50, 0.006);
+    for (std::size_t i = 0; i < d.size(); i += 4) d[i] = 0.005;
+    RuleParams rule = latest(0.005);
+    rule.final_look = false;
+    for (const bool accept : {true, false}) {
+        rule.prior_log_e_accept = accept ? 20 : 0;
+        rule.prior_log_e_reject = accept ? 0 : 20;
+        const RuleOutcome now = decide_gain(d, rule);
+        EXPECT_EQ(now.decision, accept ? Decision::accept : Decision::reject);
+        EXPECT_EQ(now.n_pairs, 9u);
+        EXPECT_TRUE(now.bounds.low && now.bounds.high);
+        RuleParams before = rule;
+        before.rule = kOwnPairsRule - 1;
+        EXPECT_EQ(decide_gain(d, before).n_pairs, 1u);
+        RuleParams few = rule;
+        few.n_max = 5;
+        EXPECT_EQ(decide_gain(d, few).n_pairs, 5u);
+    }
+}
 
 TEST(LatestRule, ALaterAttemptHasNoLooks) {
     std::vector<double> d;

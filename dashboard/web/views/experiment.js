@@ -2,7 +2,7 @@
 import { get, getText, post, token } from '../api.js';
 import { commonScale, intervalBar } from '../charts/interval_bar.js';
 import { figure } from '../charts/figure.js';
-import { h } from '../dom.js';
+import { h, withCode } from '../dom.js';
 import { count, duration, interval, minute, nanoseconds, percent, words } from '../format.js';
 import {
   badge,
@@ -162,10 +162,10 @@ function verdictHead(data) {
       result ? h('div', { class: 'headline' }, effect(result)) : null,
     ),
     h('h1', null, data.spec.hypothesis?.claim ?? data.id),
-    result?.sentence ? h('p', { class: 'lead' }, result.sentence) : null,
+    result?.sentence ? h('p', { class: 'lead' }, withCode(result.sentence)) : null,
     result ? contradiction(result) : soFar(data),
     unchecked(data),
-    data.note ? h('p', { class: 'note' }, data.note) : null,
+    data.note ? h('p', { class: 'note' }, withCode(data.note)) : null,
     h(
       'p',
       { class: 'dim' },
@@ -291,7 +291,7 @@ function rung(data, gate, scale) {
       ' ',
       gate.metric ? h('code', null, gate.metric) : null,
       h('span', { class: 'dim small' }, bound(data, gate)),
-      gate.detail ? h('p', { class: 'small' }, gate.detail) : null,
+      gate.detail ? h('p', { class: 'small' }, withCode(gate.detail)) : null,
     ),
     gate.effect === null
       ? h('div', { class: 'dim small number' }, gate.outcome === 'skipped' ? 'not run' : '')
@@ -411,7 +411,7 @@ function checks(data) {
         h('strong', null, words(check.name)),
         ' ',
         h('span', { class: 'dim' }, words(check.status)),
-        check.detail ? h('p', { class: 'small' }, check.detail) : null,
+        check.detail ? h('p', { class: 'small' }, withCode(check.detail)) : null,
       ),
     );
   const notable = all.filter((check) => check.status === 'flag' || check.status === 'fail');

@@ -1,6 +1,6 @@
 // What only programs of others have: the cells of a matrix, every metric that was measured, and
 // what the two programs are, beginning with what differs.
-import { h } from '../dom.js';
+import { h, withCode } from '../dom.js';
 import { words } from '../format.js';
 import { effect, folded, section, table } from '../parts.js';
 import { commonScale, intervalBar } from '../charts/interval_bar.js';
@@ -155,7 +155,7 @@ export function programs(data) {
   const equal = rows.filter((row) => !different.includes(row));
   return section(
     'The programs',
-    data.program.detail ? h('p', { class: 'note' }, data.program.detail) : null,
+    data.program.detail ? h('p', { class: 'note' }, withCode(data.program.detail)) : null,
     binaries(arms),
     different.length ? factsTable(arms, different, 'In what the programs of the arms differ') : null,
     equal.length

@@ -2,7 +2,7 @@
 // that a rejected idea is found before it is tried again.
 import { get } from '../api.js';
 import { go, typed } from '../navigation.js';
-import { h } from '../dom.js';
+import { h, withCode } from '../dom.js';
 import { day, words } from '../format.js';
 import { badge, effect, empty, experimentLink, table } from '../parts.js';
 
@@ -93,7 +93,7 @@ export default {
                       ? row.claim || row.id
                       : h('a', { href: `/j/${encodeURIComponent(row.slug)}` }, row.claim || row.id),
                   ),
-                  row.sentence ? h('div', { class: 'small' }, row.sentence) : null,
+                  row.sentence ? h('div', { class: 'small' }, withCode(row.sentence)) : null,
                   row.runs > 1
                     ? h('div', { class: 'small' }, `${row.runs} runs: ${row.together}`)
                     : null,

@@ -1,7 +1,7 @@
 // The queue: running jobs with their interval so far, waiting jobs in the order in which they will
 // run.
 import { get, post, token } from '../api.js';
-import { h } from '../dom.js';
+import { h, withCode } from '../dom.js';
 import { empty, experimentLink, section, table, time } from '../parts.js';
 import { searchList } from '../bisect.js';
 import { runningRow } from './overview.js';
@@ -75,7 +75,10 @@ export default {
                 {
                   head: 'Note',
                   class: 'dim',
-                  cell: (row) => [row.note, row.crashes ? ` (${row.crashes} crashes)` : ''],
+                  cell: (row) => [
+                    withCode(row.note ?? ''),
+                    row.crashes ? ` (${row.crashes} crashes)` : '',
+                  ],
                 },
                 { head: '', cell: levers },
               ],

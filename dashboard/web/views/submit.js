@@ -2,7 +2,7 @@
 // command line, and previews the plan. Submitting needs a token with the scope submit.
 import { get, post, setToken, token } from '../api.js';
 import { go } from '../navigation.js';
-import { append, h, replace } from '../dom.js';
+import { append, h, replace, withCode } from '../dom.js';
 import { facts, table } from '../parts.js';
 
 const START = `{
@@ -166,7 +166,7 @@ export default {
         if (reply.valid) showPlan(result, reply);
         else showErrors(result, reply, area);
       } catch (error) {
-        if (mine === turn) replace(result, h('p', { class: 'note' }, error.message));
+        if (mine === turn) replace(result, h('p', { class: 'note' }, withCode(error.message)));
       }
     };
     area.addEventListener('input', () => {

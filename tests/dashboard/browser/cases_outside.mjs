@@ -76,6 +76,15 @@ export const outsideCases = {
     await page.screenshot({ path: join(context.shots, 'outside.png'), fullPage: true });
   },
 
+  async 'an outside program: a command in a message is shown as one'(context) {
+    await open(context, '/');
+    const html = await context.page.evaluate(async () => {
+      const { h, withCode } = await import('/assets/dom.js');
+      return h('p', null, withCode('see `steady queue`, <b>`a` b`')).outerHTML;
+    });
+    assert.equal(html, '<p>see <code>steady queue</code>, &lt;b&gt;<code>a</code> b`</p>');
+  },
+
   async 'an outside program: every cell of the matrix has an interval of its own'(context) {
     const { page } = context;
     const data = await openRecord(context, LOOP);
