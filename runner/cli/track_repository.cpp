@@ -330,11 +330,26 @@ struct RepositoryTracking::Work {
                 if (change.confirmation != Confirmation::none || change.cause != "code") continue;
                 change.confirmation = answer_of(i, all[i].series, change);
                 if (change.confirmation == Confirmation::none) continue;
+                const bool elsewhere = change.confirmation != Confirmation::confirmed &&
+                                       confirm_beside(i, all[i], change);
+                if (elsewhere) change.confirmation = Confirmation::refuted;
                 tracker->confirm(i, change);
             }
         }
         confirm_steps();
         tracker->judge_all();
+    }
+
+    // Whether the change lies at a neighbour, where it becomes a step of its own.
+    bool confirm_beside(std::size_t series, const TrackSummary& one, const TrackChange& change) {
+        for (TrackChange& step : places_beside(one.points, change)) {
+            if (gap_of(series, step) || out_of_time()) continue;
+            step.confirmation = answer_of(series, one.series, step);
+            if (step.confirmation != Confirmation::confirmed) continue;
+            tracker->add_step(series, step);
+            return true;
+        }
+        return false;
     }
 
     // What a few points only suggest becomes a change when its two sides, asked directly, differ.

@@ -73,20 +73,24 @@ constexpr std::size_t kKnownNoise = 12;  // where as many points tell that noise
 
 bool near(std::size_t a, std::size_t b) { return std::max(a, b) - std::min(a, b) <= kSamePlace; }
 
-// Where segments begin, with 0 and the end: what the detector found and what was confirmed.
+// Where segments begin, with 0 and the end: what the detector found and what was confirmed, which
+// stands for what the detector found beside it.
 std::vector<std::size_t> edges_of(const Points& points, const std::vector<std::size_t>& found,
                                   const std::vector<ConfirmedStep>& confirmed) {
-    std::vector<std::size_t> edges{0};
-    edges.insert(edges.end(), found.begin(), found.end());
+    std::vector<std::size_t> steps;
     for (const ConfirmedStep& step : confirmed) {
         for (std::size_t i = 1; i < points.size(); ++i) {
-            if (points[i].commit != step.commit || points[i - 1].commit != step.before) continue;
-            const bool known = std::any_of(found.begin(), found.end(),
-                                           [&](std::size_t one) { return near(one, i); });
-            if (!known) edges.push_back(i);
-            break;
+            if (points[i].commit == step.commit && points[i - 1].commit == step.before)
+                steps.push_back(i);
         }
     }
+    std::vector<std::size_t> edges{0};
+    for (const std::size_t one : found) {
+        const bool beside = std::any_of(steps.begin(), steps.end(),
+                                        [&](std::size_t step) { return near(step, one); });
+        if (!beside) edges.push_back(one);
+    }
+    edges.insert(edges.end(), steps.begin(), steps.end());
     std::sort(edges.begin(), edges.end());
     edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
     edges.push_back(points.size());
@@ -251,6 +255,21 @@ std::vector<TrackChange> suspected_steps(const std::vector<TrackPoint>& points,
         step.shift = shift;
         step.cause = cause_of(points, i - 1, i, i + 1, shift);
         out.push_back(step);
+    }
+    return out;
+}
+
+std::vector<TrackChange> places_beside(const std::vector<TrackPoint>& points,
+                                       const TrackChange& change) {
+    std::vector<TrackChange> out;
+    for (std::size_t far = 1; far <= kSamePlace; ++far) {
+        for (const std::size_t i : {change.index - far, change.index + far}) {
+            if (i == 0 || i >= points.size()) continue;  // below 0: wraps, and is too large
+            TrackChange& place = out.emplace_back(change);
+            place.index = i;
+            place.commit = points[i].commit;
+            place.before = points[i - 1].commit;
+        }
     }
     return out;
 }

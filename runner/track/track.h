@@ -58,7 +58,8 @@ struct TrackJudgement {
 };
 
 // A change between two neighbouring commits that a direct A/B confirmed. It stands whatever the
-// detector finds, which needs about eight points on each side.
+// detector finds, which needs about eight points on each side, and in place of what the detector
+// finds within three points, since a noisy point moves that.
 struct ConfirmedStep {
     std::string before, commit;
 };
@@ -73,6 +74,12 @@ TrackJudgement judge_track(const std::vector<TrackPoint>& points,
 // so these are places to look at, never changes.
 std::vector<TrackChange> suspected_steps(const std::vector<TrackPoint>& points,
                                          const TrackJudgement& judged);
+
+// The same change at the boundaries up to three points beside it, the nearest first: where to ask
+// when a direct A/B does not confirm it at its own. A shift of a neighbour's own points tells
+// nothing then.
+std::vector<TrackChange> places_beside(const std::vector<TrackPoint>& points,
+                                       const TrackChange& change);
 
 // For points that another program measured: a change that neither the machine nor the method
 // explains may be the code's or the hour's.

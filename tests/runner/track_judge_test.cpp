@@ -58,6 +58,39 @@ TEST(TrackJudge, FindsAPlantedSlowdownAtItsCommit) {
     }
 }
 
+// Two noisy points move the detector's place; a direct A/B says where the change is.
+TEST(TrackJudge, AConfirmedStepStandsForWhatIsFoundBesideIt) {
+    auto points = history(60, 40, -0.04, Moves::champion);
+    for (const std::size_t noisy : {40U, 41U}) points[noisy].ratio = points[20].ratio;
+    const TrackJudgement moved = judge_track(points);
+    ASSERT_EQ(moved.changes.size(), 1u);
+    ASSERT_EQ(moved.changes[0].index, 42u);
+    std::vector<std::size_t> places;
+    for (const TrackChange& place : places_beside(points, moved.changes[0])) {
+        EXPECT_EQ(place.commit, points[place.index].commit);
+        EXPECT_EQ(place.before, points[place.index - 1].commit);
+        EXPECT_EQ(place.shift, moved.changes[0].shift);
+        places.push_back(place.index);
+    }
+    EXPECT_EQ(places, (std::vector<std::size_t>{41, 43, 40, 44, 39, 45}));
+    const ConfirmedStep step{points[39].commit, points[40].commit};
+    const TrackJudgement judged = judge_track(points, {step});
+    ASSERT_EQ(judged.changes.size(), 1u);
+    EXPECT_EQ(judged.changes[0].index, 40u);
+    EXPECT_NEAR(judged.changes[0].shift, -0.04, 0.006);
+    const ConfirmedStep far{points[20].commit, points[21].commit};
+    EXPECT_EQ(judge_track(points, {step, far}).changes.size(), 2u);
+}
+
+TEST(TrackJudge, PlacesBesideAChangeAtAnEnd) {
+    const auto points = history(4, 9, 0, Moves::champion);
+    TrackChange change;
+    change.index = 1;
+    std::vector<std::size_t> places;
+    for (const TrackChange& place : places_beside(points, change)) places.push_back(place.index);
+    EXPECT_EQ(places, (std::vector<std::size_t>{2, 3}));
+}
+
 TEST(TrackJudge, NoiseAloneIsNoChange) {
     int found = 0;
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {

@@ -71,7 +71,6 @@ class Repetition:
             STEADY_SOURCES=str(self.folder / "sources"), STEADY_HOST_LOCK=str(self.folder / "lock"),
             GIT_CONFIG_GLOBAL="/dev/null", GIT_AUTHOR_NAME="A", GIT_AUTHOR_EMAIL="a@example.org",
             GIT_COMMITTER_NAME="A", GIT_COMMITTER_EMAIL="a@example.org")
-        self.question = [*QUESTION, "--pairs", str(options.pairs), *COMMAND]
         self.steps, self.commits, self.given_again = places(self.draw), [], 0
 
     def git(self, *words):
@@ -90,6 +89,9 @@ class Repetition:
             self.git("add", "--all")
             self.git("commit", "--quiet", "--message", f"Change {i}")
             self.commits.append(self.git("rev-parse", "HEAD"))
+
+    def question(self, pairs):
+        return [*QUESTION, "--pairs", str(pairs), *COMMAND]
 
     def steady(self, *words, good=(0,)):
         """The printed document; a command that was interrupted is given again."""
@@ -123,7 +125,7 @@ class Repetition:
         try:
             # 10: something became slower, which two of the planted changes do.
             done = self.steady("track", "--repo", "fixture", "--backfill", str(COMMITS),
-                               *self.question, good=(0, 10))
+                               *self.question(self.options.pairs), good=(0, 10))
         finally:
             over.set()
             noise.join()
@@ -137,7 +139,7 @@ class Repetition:
         good, bad = self.commits[self.draw.randrange(before, culprit)], \
             self.commits[self.draw.randrange(culprit, after)]
         done = self.steady("bisect", "--no-journal", good, bad, "--repo", "fixture",
-                           *self.question, good=(0, 10, 11, 12))
+                           *self.question(self.options.search_pairs), good=(0, 10, 11, 12))
         middle = {step["commit"] for step in done["steps"] if step["kind"] in ("good", "bad")}
         return {"named": (done.get("culprit") or {}).get("commit") == self.commits[culprit],
                 "outcome": done["outcome"], "commits": done["commits"], "builds": len(middle)}
@@ -186,6 +188,7 @@ def main():
     parser.add_argument("--seed", type=int, default=32)
     parser.add_argument("--steady", default=str(HERE.parents[2] / "build/release/bin/steady"))
     parser.add_argument("--pairs", type=int, default=100, help="of each commit; nearly all of the time")
+    parser.add_argument("--search-pairs", type=int, default=200, help="of each question of a search, at most")
     parser.add_argument("--out", help="file of rows, one JSON document a line")
     options = parser.parse_args()
     rows = []
