@@ -2,6 +2,7 @@
 #include "runner/storage/bisection_store.h"
 
 #include "kernels/base/error.h"
+#include "runner/storage/prepared.h"
 #include "runner/storage/rows.h"
 
 namespace steady::bisect {
@@ -20,7 +21,6 @@ using rows::text;
 constexpr const char* kAsk =
     "select a.bisection_id, a.found from steady.experiment e, "
     "steady.ask_bisection(e.exp_id, $2, $3, $4, $5) a where e.name = $1";
-constexpr const char* kOfExperiment = "select * from steady.bisections_of($1)";
 constexpr const char* kOfSeries = STEADY_ASKED
     "where b.exp_id in (select p.exp_id from steady.series_point p "
     "join steady.series s using (series_id) where s.name = $1) "
@@ -64,7 +64,7 @@ AskedNow ask(pqxx::transaction_base& transaction, const Asked& wanted) {
 
 std::vector<Asked> searches(pqxx::transaction_base& transaction, const std::string& experiment,
                             const std::string& series) {
-    const auto found = !experiment.empty() ? transaction.exec_params(kOfExperiment, experiment)
+    const auto found = !experiment.empty() ? sql::ask(transaction, sql::kSearchesOf, experiment)
                        : !series.empty()   ? transaction.exec_params(kOfSeries, series)
                                            : transaction.exec(kLatest);
     std::vector<Asked> out;

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "runner/base/pattern.h"
+#include "runner/storage/prepared.h"
 
 namespace steady {
 namespace {
@@ -79,6 +80,12 @@ bool is_outage(const std::string& state) {
            state == "53300" || state == "40001" || state == "40P01" || state == "55P03";
 }
 
+// A pooler tells its clients a number of its own instead of the server process's.
+bool is_direct(pqxx::connection& connection) {
+    pqxx::nontransaction statement(connection);
+    return statement.exec1("select pg_backend_pid()")[0].as<int>() == connection.backendpid();
+}
+
 bool is_strained(const std::string& state) {
     return state == "57014" || state.rfind("58", 0) == 0 || state.rfind("53", 0) == 0;
 }
@@ -127,6 +134,11 @@ std::string without_password(const std::string& url) {
 
 Connection::Connection(ConnectionOptions options) : options_(std::move(options)) {}
 
+void Connection::drop() {
+    connection_.reset();
+    prepared_ = false;
+}
+
 pqxx::connection& Connection::open() {
     if (connection_) return *connection_;
     std::string url = with_parameter(
@@ -147,12 +159,17 @@ pqxx::connection& Connection::open() {
         if (text.find("startup parameter") == std::string::npos) throw;
         connection_ = std::make_unique<pqxx::connection>(url);  // a pooler that knows no options
     }
+    prepared_ = options_.role == DatabaseRole::web && is_direct(*connection_);
+    if (prepared_) {
+        for (const sql::Statement& one : sql::kPrepared) connection_->prepare(one.name, one.text);
+    }
     return *connection_;
 }
 
 void Connection::run(const Body& body, How how) {
     if (how == How::statements) {
-        pqxx::nontransaction statements(open());
+        pqxx::connection& connection = open();
+        pqxx::nontransaction statements(connection, prepared_ ? sql::kWithPrepared : "reads");
         return body(statements);
     }
     pqxx::work transaction(open());
@@ -185,8 +202,9 @@ void Connection::attempt(const Body& body, How how) {
         throw DatabaseGone{failure.what()};
     } catch (const pqxx::sql_error& error) {
         const bool still_open = connection_ && connection_->is_open();
-        if (!still_open || is_outage(error.sqlstate())) drop();
-        rethrow(error, still_open);
+        const bool stale = prepared_ && error.sqlstate() == "0A000";  // the schema changed since
+        if (!still_open || stale || is_outage(error.sqlstate())) drop();
+        rethrow(error, still_open && !stale);
     } catch (const pqxx::failure& failure) {
         drop();
         throw DatabaseGone{failure.what()};

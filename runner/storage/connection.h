@@ -1,6 +1,6 @@
 // One connection to PostgreSQL. A broken connection is discarded and never reused, a lost answer to
 // a commit is reported as such, every session has short time limits and sets its role. Statements
-// are sent with parameters and nothing is prepared, so that a transaction pooler may be used.
+// are sent with parameters; prepared are only a page's reads (prepared.h), and not through a pooler.
 #pragma once
 
 #include <functional>
@@ -73,7 +73,7 @@ public:
     void look(const std::function<void(Transaction&)>& body);
 
     // Forgets the connection, as after a fault; the next transact() opens a new one.
-    void drop() { connection_.reset(); }
+    void drop();
 
     const ConnectionOptions& options() const { return options_; }
     void set_patience(double seconds) { options_.patience_s = seconds; }
@@ -90,6 +90,7 @@ private:
 
     ConnectionOptions options_;
     std::unique_ptr<pqxx::connection> connection_;
+    bool prepared_ = false;  // its server knows the statements of prepared.h
 };
 
 // The URL or key=value string with one more parameter; tells both forms apart.

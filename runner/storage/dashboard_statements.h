@@ -145,8 +145,6 @@ inline constexpr const char* kSearch =
     "left join steady.shipped s on s.run_id = best.run_id and best.exp_id is null "
     "order by best.n desc, best.at desc nulls last, name limit $3";
 
-inline constexpr const char* kRuns = "select * from steady.runs_of($1, $2)";
-
 inline constexpr const char* kSearchKnows =
     "select exists (select from steady.experiment where words @@ $1::tsquery) "
     "or exists (select from steady.shipped where words @@ $1::tsquery)";

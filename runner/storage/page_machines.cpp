@@ -2,6 +2,7 @@
 #include "runner/storage/page_machines.h"
 
 #include "runner/statistics/statistics.h"
+#include "runner/storage/prepared.h"
 #include "runner/storage/rows.h"
 
 namespace steady::page {
@@ -38,9 +39,6 @@ constexpr const char* kAttempts =
     "join steady.job j using (job_id) join steady.experiment e using (exp_id) "
     "where a.host_id = $1 order by a.began desc limit $2";
 
-constexpr const char* kWhoDid =
-    "select " STEADY_ISO("at") ", actor, what, detail from steady.who_did($1)";
-
 constexpr const char* kNoiseRuns =
     "select a.metric, a.mode, a.model, e.name, " STEADY_ISO("min(a.at)") ", array_agg(a.d)::text "
     "from (select * from steady.aa_value where host_id = (select host_id from steady.host "
@@ -54,7 +52,7 @@ constexpr const char* kNoiseRuns =
 
 std::vector<Deed> who_did(Transaction& transaction, const std::string& experiment) {
     std::vector<Deed> out;
-    for (const auto& row : transaction.exec_params(kWhoDid, experiment)) {
+    for (const auto& row : sql::ask(transaction, sql::kWhoDid, experiment)) {
         out.push_back({text(row[0]), text(row[1]), text(row[2]), text(row[3])});
     }
     return out;

@@ -5,6 +5,7 @@
 
 #include "runner/record/cpu_class.h"
 #include "runner/storage/dashboard_statements.h"
+#include "runner/storage/prepared.h"
 #include "runner/storage/rows.h"
 
 namespace steady::page {
@@ -58,7 +59,7 @@ std::map<std::string, std::vector<Run>> runs_of(pqxx::transaction_base& transact
                                                 const std::vector<std::string>& questions) {
     std::map<std::string, std::vector<Run>> out;
     for (const auto& row :
-         transaction.exec_params(sql::kRuns, rows::array_of(questions), kMostRuns)) {
+         sql::ask(transaction, sql::kRuns, rows::array_of(questions), kMostRuns)) {
         Run run = run_of(row);
         out[run.question_sha].push_back(std::move(run));
     }

@@ -81,7 +81,6 @@ inline constexpr const char* kResolvePrefix =
 inline constexpr const char* kResolveNear =
     "select name from steady.experiment where position($1 in name) > 0 order by exp_id desc "
     "limit 5";
-inline constexpr const char* kRecord = "select * from steady.read_record($1)";
 // The newest decided run of this file and question on one host. $1 file, $2 question, $3 host.
 inline constexpr const char* kDecidedOn =
     "select e.name from steady.experiment e join steady.job j using (exp_id) "
@@ -92,7 +91,6 @@ inline constexpr const char* kAttemptsAt =
     "select name from steady.experiment where question_sha = decode($1, 'hex') order by exp_id";
 inline constexpr const char* kEvidence =
     "select body from steady.evidence where job_id = $1 and kind = $2 order by epoch desc limit 1";
-inline constexpr const char* kPairs = "select * from steady.paired_samples($1, $2)";
 inline constexpr const char* kListExperiments =
     "select r.*, to_char(submitted_at at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') as "
     "sub, "

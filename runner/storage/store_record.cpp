@@ -6,6 +6,7 @@
 
 #include "engine/protocol/session_json.h"
 #include "runner/record/record_json.h"
+#include "runner/storage/prepared.h"
 #include "runner/storage/rows.h"
 #include "runner/storage/statements.h"
 #include "runner/storage/store.h"
@@ -92,7 +93,7 @@ Evidence read_evidence(const nlohmann::json& of_kind) {
 
 // Everything but the pairs. False: no experiment has that name.
 bool read_all_but_pairs(Transaction& transaction, const std::string& name, Record& record) {
-    const auto found = transaction.exec_params(sql::kRecord, name);
+    const auto found = sql::ask(transaction, sql::kRecord, name);
     if (found.empty()) return false;
     const auto row = found[0];
     const auto json = [&](const char* column) {
@@ -126,7 +127,7 @@ bool read_all_but_pairs(Transaction& transaction, const std::string& name, Recor
 
 std::vector<Pair> read_pairs(Transaction& transaction, std::int64_t job, bool with_open) {
     std::vector<Pair> pairs;
-    for (const auto& row : transaction.exec_params(sql::kPairs, job, with_open)) {
+    for (const auto& row : sql::ask(transaction, sql::kPairs, job, with_open)) {
         Pair& pair = pairs.emplace_back();
         pair.gate = row[0].as<int>();
         pair.kind = rows::kind_from(rows::text(row[1]));
