@@ -1,6 +1,7 @@
 // One connection to PostgreSQL. A broken connection is discarded and never reused, a lost answer to
 // a commit is reported as such, every session has short time limits and sets its role. Statements
-// are sent with parameters; prepared are only a page's reads (prepared.h), and not through a pooler.
+// are sent with parameters; prepared are only a page's reads (prepared.h), and not through a
+// pooler.
 #pragma once
 
 #include <functional>
