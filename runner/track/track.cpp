@@ -73,9 +73,9 @@ constexpr std::size_t kKnownNoise = 12;  // where as many points tell that noise
 
 bool near(std::size_t a, std::size_t b) { return std::max(a, b) - std::min(a, b) <= kSamePlace; }
 
-// Where segments begin, with 0 and the end: what the detector found and what was confirmed, which
-// stands for what the detector found beside it.
-std::vector<std::size_t> edges_of(const Points& points, const std::vector<std::size_t>& found,
+// Where segments begin, with 0 and the end: what the detector found and what was confirmed. A
+// confirmed step that it did not find stands for the nearest that it found beside it.
+std::vector<std::size_t> edges_of(const Points& points, std::vector<std::size_t> edges,
                                   const std::vector<ConfirmedStep>& confirmed) {
     std::vector<std::size_t> steps;
     for (const ConfirmedStep& step : confirmed) {
@@ -84,16 +84,21 @@ std::vector<std::size_t> edges_of(const Points& points, const std::vector<std::s
                 steps.push_back(i);
         }
     }
-    std::vector<std::size_t> edges{0};
-    for (const std::size_t one : found) {
-        const bool beside = std::any_of(steps.begin(), steps.end(),
-                                        [&](std::size_t step) { return near(step, one); });
-        if (!beside) edges.push_back(one);
+    const auto in = [](const std::vector<std::size_t>& all, std::size_t one) {
+        return std::find(all.begin(), all.end(), one) != all.end();
+    };
+    for (const std::size_t step : steps) {
+        if (in(edges, step)) continue;
+        const auto nearest = std::min_element(edges.begin(), edges.end(), [&](auto a, auto b) {
+            return std::max(a, step) - std::min(a, step) < std::max(b, step) - std::min(b, step);
+        });
+        if (nearest != edges.end() && near(*nearest, step) && !in(steps, *nearest))
+            edges.erase(nearest);
+        edges.push_back(step);
     }
-    edges.insert(edges.end(), steps.begin(), steps.end());
+    edges.insert(edges.end(), {0, points.size()});
     std::sort(edges.begin(), edges.end());
     edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
-    edges.push_back(points.size());
     return edges;
 }
 

@@ -82,6 +82,24 @@ TEST(TrackJudge, AConfirmedStepStandsForWhatIsFoundBesideIt) {
     EXPECT_EQ(judge_track(points, {step, far}).changes.size(), 2u);
 }
 
+// Two changes three commits apart, the first found a commit early: what is confirmed of one takes
+// nothing from the other.
+TEST(TrackJudge, AConfirmedStepLeavesItsNeighbourThatIsAChangeToo) {
+    auto points = history(60, 99, 0, Moves::champion);
+    for (std::size_t i = 0; i < points.size(); ++i)
+        points[i].ratio = i < 30 ? 6.0 : i < 33 ? 5.7 : 5.4;
+    const auto places = [&](const std::vector<ConfirmedStep>& confirmed) {
+        std::vector<std::size_t> out;
+        for (const TrackChange& one : judge_track(points, confirmed).changes)
+            out.push_back(one.index);
+        return out;
+    };
+    const std::vector<std::size_t> found{29, 33}, exact{30, 33};
+    ASSERT_EQ(places({}), found);
+    EXPECT_EQ(places({{points[29].commit, points[30].commit}}), exact);
+    EXPECT_EQ(places({{points[32].commit, points[33].commit}}), found);
+}
+
 TEST(TrackJudge, PlacesBesideAChangeAtAnEnd) {
     const auto points = history(4, 9, 0, Moves::champion);
     TrackChange change;
