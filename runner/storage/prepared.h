@@ -1,5 +1,5 @@
 // Statements that the page asks all the time, prepared once per connection: to parse them takes a
-// fifth of PostgreSQL's time for an experiment. Only where nothing stands between us and the
+// quarter of PostgreSQL's time for an experiment. Only where nothing stands between us and the
 // server, since a pooler may hand out another connection each time.
 #pragma once
 
