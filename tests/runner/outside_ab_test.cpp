@@ -111,8 +111,10 @@ APART void scan(long n) { for (long i = 0; i < n; ++i) sum += (unsigned long)i; 
 APART void parse(long n) { for (long i = 0; i < n; ++i) sum += (unsigned long)i; }
 int main(int argc, char** argv) {
     const long units = argc > 1 ? atol(argv[1]) : 0;
-    scan(units * 100000);
-    parse(60000000);
+    for (int turn = 0; turn < 100; ++turn) {
+        scan(units * 1000);
+        parse(600000);
+    }
     printf("{\"metric\": \"steps\", \"value\": %ld, \"unit\": \"count\"}\n", units);
     return 0;
 }
@@ -127,8 +129,9 @@ int main(int argc, char** argv) {
     std::map<std::string, FlameFunction> of;
     for (const FlameFunction& one : flame_graph(stacks).functions) of[one.name] = one;
     EXPECT_LT(of.at("scan").high_ns, 0) << "a fifth of the work";
-    EXPECT_GT(of.at("scan").a_ns, 3 * of.at("scan").b_ns);
-    EXPECT_LT(of.at("parse").b_ns, 1.5 * of.at("parse").a_ns);
+    // Beside the other function of the same runs: the machine may be twice as slow in those of B.
+    EXPECT_GT(of.at("scan").a_ns / of.at("parse").a_ns,
+              3 * of.at("scan").b_ns / of.at("parse").b_ns);
     const nlohmann::json schema = cli.run({"schema", "show"}).json();
     EXPECT_THAT(JsonSchema(schema).errors(shown.json(), schema), ::testing::IsEmpty());
     const CliResult odd = cli.run({"show", id, "--stacks", "C"});

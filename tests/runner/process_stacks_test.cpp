@@ -34,8 +34,10 @@ APART void parse(long n) { for (long i = 0; i < n; ++i) sum += (unsigned long)i;
 int main(int argc, char** argv) {
     const long units = argc > 1 ? atol(argv[1]) : 0;
     if (units < 0) return 3;
-    scan(units * 100000);
-    parse(60000000);
+    for (int turn = 0; turn < 100; ++turn) {
+        scan(units * 1000);
+        parse(600000);
+    }
     return 0;
 }
 )";
@@ -66,8 +68,10 @@ TEST_F(SampledStacks, TheFunctionThatTheChangeMadeCheaperIsFound) {
         std::map<std::string, FlameFunction> of;
         for (const FlameFunction& one : flame_graph(profile).functions) of[one.name] = one;
         EXPECT_LT(of.at("scan").high_ns, 0) << "a fifth of the work, " << unwinding;
-        EXPECT_GT(of.at("scan").a_ns, 3 * of.at("scan").b_ns) << unwinding;
-        EXPECT_GT(of.at("parse").b_ns, 0.5 * of.at("parse").a_ns) << unwinding;
+        // Beside the other function of the same runs: the machine may be twice as slow in others.
+        EXPECT_GT(of.at("scan").a_ns / of.at("parse").a_ns,
+                  3 * of.at("scan").b_ns / of.at("parse").b_ns)
+            << unwinding;
     }
 }
 
