@@ -28,6 +28,7 @@ std::vector<Metric> process_metrics() {
         entry("wall_seconds", "s", kDown, "from the start of the process to its end"),
         entry("user_seconds", "s", kDown, "CPU time in user mode, all threads and children"),
         entry("system_seconds", "s", kDown, "CPU time in the kernel, all threads and children"),
+        entry("cpu_seconds", "s", kDown, "CPU time, user mode and kernel together"),
         entry("peak_memory_bytes", "bytes", kDown, "most memory of its largest process"),
         entry("page_faults", "faults", kDown, "page faults that needed no disk"),
         entry("major_faults", "faults", kDown, "page faults that waited for a disk"),

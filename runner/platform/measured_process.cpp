@@ -249,6 +249,7 @@ std::string usage_json(const Usage& usage) {
     return nlohmann::json{{"wall_seconds", usage.wall_s},
                           {"user_seconds", usage.user_s},
                           {"system_seconds", usage.system_s},
+                          {"cpu_seconds", usage.user_s + usage.system_s},
                           {"peak_memory_bytes", usage.peak_memory_bytes},
                           {"page_faults", usage.page_faults},
                           {"major_faults", usage.major_faults},

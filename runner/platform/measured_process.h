@@ -15,6 +15,9 @@
 
 namespace steady {
 
+// Most bytes that a run or a session may print; more is a flood.
+constexpr std::size_t kMostOutput = std::size_t{64} << 20U;
+
 struct MeasuredCommand {
     std::vector<std::string> argv;           // argv[0]: a path, or a name that env's PATH finds
     std::map<std::string, std::string> env;  // the whole environment of the command

@@ -60,10 +60,10 @@ inline SpecRule percentage(double least, double most) {
     return rule;
 }
 
-inline SpecRule scalar() {  // a word or a number: the value of a matrix cell
+inline SpecRule scalar(std::size_t min = 1) {  // a word or a number: the value of a matrix cell
     SpecRule rule;
     rule.kind = SpecRule::Kind::scalar;
-    rule.min_size = 1;
+    rule.min_size = min;
     rule.max_size = 64;
     return rule;
 }

@@ -51,10 +51,16 @@ void check_values(JointCheck& check, const std::string& axis, const Words& value
     if (std::set<std::string>(values.begin(), values.end()).size() != values.size()) {
         check.report(at, "a value twice", "each value once", "");
     }
-    for (std::size_t i = 0; axis == "threads" && i < values.size(); ++i) {
-        if (is_thread_count(values[i])) continue;
-        check.report(at + "/" + std::to_string(i), shown_text(values[i]),
-                     fmt::format("a whole number from 1 to {}", kMostThreads), "");
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        const auto refuse = [&](const std::string& allowed) {
+            check.report(at + "/" + std::to_string(i), shown_text(values[i]), allowed, "");
+        };
+        if (axis == "threads") {
+            if (!is_thread_count(values[i]))
+                refuse(fmt::format("a whole number from 1 to {}", kMostThreads));
+        } else if (values[i].empty() && !axis.starts_with("env.")) {
+            refuse("1 to 64 characters");
+        }
     }
 }
 

@@ -246,10 +246,9 @@ SpecRule whole_file() {
              "^env\\.[A-Z_][A-Z0-9_]*$",
              "a dotted path in arm B: kernels.<op>, steps.<step>, engine_flags.<flag>, threads; of "
              "an outside program args.<name>, env.<NAME>",
-             list(scalar(), 2, 32), 8),
+             list(scalar(0), 2, 32), 8),
          "Path in arm B to the values that are tried; args.level fills {level} in B's run, args "
-         "and "
-         "proofs."},
+         "and proofs. Only a variable of the environment may be empty."},
         {"screen_pairs", kOptional, integer(2, 100),
          "Pairs per setting when screening, of which at most 10 are measured; absent: 8."},
         {"then", kOptional, words({"confirm-top-1"}),

@@ -32,7 +32,7 @@ protected:
         std::vector<std::string> words = {"ab",     "--rev",    a,
                                           "--rev",  b,          "--repo",
                                           "parser", "--build",  "cc -O1 -o burn burn.c",
-                                          "--json", "--metric", "user_seconds"};
+                                          "--json", "--metric", "cpu_seconds"};
         words.insert(words.end(), more.begin(), more.end());
         words.insert(words.end(), {"--", "./burn", "1000"});
         return cli.run(words);

@@ -62,7 +62,7 @@ protected:
                                    {{"id", "speed"},
                                     {"level", "model"},
                                     {"role", "decides"},
-                                    {"metric", "user_seconds"}}})},
+                                    {"metric", "cpu_seconds"}}})},
             {"schedule", {{"mode", "process_pairs"}, {"pairs", {{"max", 10}}}, {"aa_pairs", 2}}}};
     }
 

@@ -123,6 +123,14 @@ TEST(SpecSweep, OnlyRealDifferencesAreExpected) {
     EXPECT_EQ(same.expect_diff, std::vector<std::string>{"args"});
 }
 
+TEST(SpecSweep, AVariableMayBeEmpty) {
+    Json file = sweep_file();
+    file["sweep"]["axes"]["env.POOL"] = {"", "b"};
+    const Spec spec = good(file);
+    const SweepChoice empty = {{"args.level", "1"}, {"args.pool", "4"}, {"env.POOL", ""}};
+    EXPECT_EQ(confirmation_spec(spec, empty).spec.value().arms.at("B").env.at("POOL"), "");
+}
+
 TEST(SpecSweep, ThreadsAreNumbers) {
     Json file = small_experiment();
     file["id"] = "threads";
@@ -155,6 +163,8 @@ TEST(SpecSweep, WrongAxesAreNamed) {
              {{{"args.src", {1, 2}}}, "does not have already"},
              {{{"args.level", {1, 2}}, {"args.pool", {1, 2}}, {"args.other", {1, 2}}},
               "axes that stand as {other}"},
+             {{{"args.level", {1, ""}}, {"args.pool", {1, 2}}},
+              "/sweep/axes/args.level/1: found \"\", allowed: 1 to 64 characters"},
              {{{"args.level", {1, 1}}, {"args.pool", {1, 2}}}, "each value once"},
              {{{"args.level", {1}}, {"args.pool", {1, 2}}}, "2 to 32"},
              {{{"args.levle", {1, 2}}, {"args.pool", {1, 2}}}, "did you mean {levle}?"}}) {

@@ -33,9 +33,6 @@ struct CommandRun {
     bool exited() const { return end.ending == Ending::exited; }
 };
 
-// Most bytes that a run may print; more is a flood.
-constexpr std::size_t kMostOutput = std::size_t{64} << 20U;
-
 // Where programs named without a path are looked for, and PATH of every run.
 constexpr char kProgramFolders[] = "/usr/local/bin:/usr/bin:/bin";
 

@@ -12,6 +12,7 @@
 #include "kernels/base/error.h"
 #include "runner/base/text.h"
 #include "runner/platform/files.h"
+#include "runner/platform/measured_process.h"
 
 namespace steady {
 namespace {
@@ -20,10 +21,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kQuitTimeout = 10;
 constexpr std::size_t kMostResults = std::size_t{256} << 10U;
-constexpr std::size_t kMostSaid = std::size_t{64} << 20U;
 
 ChildOptions with_caps(ChildOptions options) {
-    options.output_cap = kMostSaid;
+    options.output_cap = kMostOutput;
     return options;
 }
 
