@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
+#include <thread>
 
 #include "kernels/base/error.h"
 #include "kernels/base/self_path.h"
@@ -71,6 +72,10 @@ Spec planted(const json& base, double percent, std::uint64_t seed) {
     if (percent > 0) {
         one["arms"]["A"]["engine_flags"]["burn"] = truth + "%";
         one["expect_diff"].push_back("engine_flags.burn");
+    }
+    // Threads that may wander over many CPUs make pairs that spread by several times as much.
+    if (one.at("subject").at("threads") < std::thread::hardware_concurrency()) {
+        for (const char* arm : {"A", "B"}) one["arms"][arm]["engine_flags"]["pin"] = "on";
     }
     if (percent > 0 && percent < 1) {  // a finer question needs more pairs
         for (json& gate : one["gates"]) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "runner/base/text.h"
 #include "runner/entry/entry_data.h"
@@ -162,6 +163,28 @@ std::string head(const Record& record, const ShowOptions& options) {
     return out;
 }
 
+// What besides a quieter machine makes pairs spread less; "" or another half of the sentence.
+std::string against_noise(const Record& record) {
+    const Spec& spec = record.spec;
+    if (is_outside(spec)) {
+        const bool wall =
+            spec.schedule.mode == Mode::process_pairs && record.analysis->metric == "wall_seconds";
+        return wall ? ", or compare cpu_seconds" : "";
+    }
+    const auto free_of = [](const ArmSpec& arm) {
+        const auto pin = arm.engine_flags.find("pin");
+        return pin == arm.engine_flags.end() || pin->second != "on";
+    };
+    if (record.attempts.empty()) return "";
+    const Fingerprint& facts = record.attempts.back().fingerprint;
+    const auto cpus = facts.find("cpus");
+    const bool wander = cpus != facts.end() && spec.subject.threads > 0 &&
+                        spec.subject.threads < std::atoi(cpus->second.c_str()) &&
+                        std::all_of(spec.arms.begin(), spec.arms.end(),
+                                    [&](const auto& arm) { return free_of(arm.second); });
+    return wander ? ", or with threads bound to CPUs (engine_flags.pin on, in both arms)" : "";
+}
+
 std::string next_steps(const Record& record) {
     const std::string id = safe_line(record.id);
     if (!record.analysis) {
@@ -174,10 +197,10 @@ std::string next_steps(const Record& record) {
         out += safe_line(record.journal_path) + " · ";
     }
     if (record.analysis->reason == "machine_too_noisy") {
-        out += is_outside(record.spec)
-                   ? "repeat when the machine is quieter, with more runs per turn (schedule.inner) "
-                     "or a larger worth · "
-                   : "repeat when the machine is quieter, or with a larger worth · ";
+        out +=
+            fmt::format("repeat when the machine is quieter, {}or with a larger worth{} · ",
+                        is_outside(record.spec) ? "with more runs per turn (schedule.inner) " : "",
+                        against_noise(record));
     } else if (record.analysis->verdict == Verdict::inconclusive && record.analysis->pairs > 0) {
         out += "raise schedule.pairs.max and run the file again · ";
     }

@@ -61,6 +61,20 @@ TEST(EntryReport, ATooNoisyMachineNeedsNoMorePairs) {
     EXPECT_FALSE(contains(text, "raise schedule.pairs.max")) << text;
     EXPECT_TRUE(contains(text, "repeat when the machine is quieter")) << text;
     EXPECT_TRUE(contains(text, "an effect of the measured size, +3.01 %, needs about")) << text;
+    EXPECT_FALSE(contains(text, "cpu_seconds")) << text;
+    const int threads = record.spec.subject.threads;
+    record.attempts.back().fingerprint["cpus"] = std::to_string(threads);
+    EXPECT_FALSE(contains(show_text(record), "bound to CPUs"));
+    record.attempts.back().fingerprint["cpus"] = std::to_string(8 * threads);
+    EXPECT_TRUE(contains(show_text(record), "threads bound to CPUs (engine_flags.pin on"));
+    for (auto& [name, arm] : record.spec.arms) arm.engine_flags["pin"] = "on";
+    EXPECT_FALSE(contains(show_text(record), "bound to CPUs"));
+    record.spec.subject.program = "outside";
+    record.spec.schedule.mode = Mode::process_pairs;
+    record.analysis->metric = "wall_seconds";
+    EXPECT_TRUE(contains(show_text(record), "or compare cpu_seconds"));
+    record.spec.schedule.mode = Mode::lockstep;  // turns of one process
+    EXPECT_FALSE(contains(show_text(record), "cpu_seconds"));
 }
 
 TEST(EntryReport, APredictionWithoutADecisionIsNotCalledUnmeasured) {
