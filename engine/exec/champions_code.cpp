@@ -14,7 +14,7 @@ constexpr bool kOpen = true;
 // class.
 constexpr MeasuredCode kMeasured[] = {
     {"moe", "fused", "79a001cb9b3523cf"},
-    {"mla", "spans_i8x2", "2325ada8028c53d0", kOpen},
+    {"mla", "spans_i8x2", "b9193336d24e9bc5"},
     {"mla", "absorbed_i16", "620b1b33ff2a3609", kOpen},
     {"mla", "absorbed", "a5deaa38dec10668", kOpen},
     {"q4_0_matvec", "avx512_vnni_rows16_q16_pair_prefetch", "9de13af45c24da55", kOpen},
@@ -25,9 +25,11 @@ constexpr MeasuredCode kMeasured[] = {
     {"q4_0_matvec", "avx2_rows16_q16_prefetch", "f8eb27e0b686fddd", kOpen},
     {"q4_0_matvec", "avx2_rows8_q16_prefetch", "0756fb47efd54c01", kOpen},
     {"q4_0_matvec", "avx2_rows8_prefetch", "82e4e4f33ab5d84a", kOpen},
+    {"q5_k_matvec", "avx512_vnni_rows16_pair_prefetch", "6eec69e9c192e55c", false, "intel-amx"},
     {"q5_k_matvec", "avx512_vnni_rows16_pair_prefetch", "dd45e079dbe59b43", kOpen},
     {"q5_k_matvec", "avx512_vnni_rows16_prefetch", "", kOpen},
     {"q5_k_matvec", "avx2_rows16_prefetch", "7e83d63783482422", kOpen},
+    {"q6_k_matvec", "avx512_vnni_rows16_pair_prefetch", "9d8821a88f125d3e", false, "intel-amx"},
     {"q6_k_matvec", "avx512_vnni_rows16_pair_prefetch", "85eb8b5b1577d355", kOpen},
     {"q6_k_matvec", "avx512_vnni_rows16_prefetch", "", kOpen},
     {"q6_k_matvec", "avx2_rows16_prefetch", "210288d169db638d", kOpen},
@@ -50,7 +52,7 @@ constexpr MeasuredCode kMeasured[] = {
     {"mla_attention", "avx2_all_heads", "28c653ce40260275", kOpen},
     {"mla_attention_i16", "avx512_vnni", "328b854c137d70d9", kOpen},
     {"mla_attention_i16", "avx2", "b90a70b01a5e65ca", kOpen},
-    {"mla_attention_i8x2", "amx_int8", "6eef2a713fa4fc94", kOpen},
+    {"mla_attention_i8x2", "amx_int8", "32f87cad27fee341"},
     {"block_decode", "cuda_early", "7089d0f7757c67a3"},
     {"block_decode", "cuda_lean", "92b08549dc1d33f1", kOpen},  // its record names no kernel_*.cu
     {"quantize_q8", "avx512", "", kOpen},
