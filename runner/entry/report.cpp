@@ -171,17 +171,19 @@ std::string against_noise(const Record& record) {
             spec.schedule.mode == Mode::process_pairs && record.analysis->metric == "wall_seconds";
         return wall ? ", or compare cpu_seconds" : "";
     }
-    const auto free_of = [](const ArmSpec& arm) {
-        const auto pin = arm.engine_flags.find("pin");
-        return pin == arm.engine_flags.end() || pin->second != "on";
-    };
     if (record.attempts.empty()) return "";
+    const auto has = [](const ArmSpec& arm, const char* flag, const char* value) {
+        const auto found = arm.engine_flags.find(flag);
+        return found != arm.engine_flags.end() && found->second.starts_with(value);
+    };
     const Fingerprint& facts = record.attempts.back().fingerprint;
     const auto cpus = facts.find("cpus");
-    const bool wander = cpus != facts.end() && spec.subject.threads > 0 &&
-                        spec.subject.threads < std::atoi(cpus->second.c_str()) &&
-                        std::all_of(spec.arms.begin(), spec.arms.end(),
-                                    [&](const auto& arm) { return free_of(arm.second); });
+    const bool wander =
+        cpus != facts.end() && spec.subject.threads > 1 &&
+        spec.subject.threads < std::atoi(cpus->second.c_str()) &&
+        std::none_of(spec.arms.begin(), spec.arms.end(), [&](const auto& arm) {
+            return has(arm.second, "pin", "on") || has(arm.second, "device", "cuda");
+        });
     return wander ? ", or with threads bound to CPUs (engine_flags.pin on, in both arms)" : "";
 }
 

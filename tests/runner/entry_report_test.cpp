@@ -67,6 +67,9 @@ TEST(EntryReport, ATooNoisyMachineNeedsNoMorePairs) {
     EXPECT_FALSE(contains(show_text(record), "bound to CPUs"));
     record.attempts.back().fingerprint["cpus"] = std::to_string(8 * threads);
     EXPECT_TRUE(contains(show_text(record), "threads bound to CPUs (engine_flags.pin on"));
+    Record on_gpu = record;
+    on_gpu.spec.arms.at("B").engine_flags["device"] = "cuda:0";
+    EXPECT_FALSE(contains(show_text(on_gpu), "bound to CPUs"));
     for (auto& [name, arm] : record.spec.arms) arm.engine_flags["pin"] = "on";
     EXPECT_FALSE(contains(show_text(record), "bound to CPUs"));
     record.spec.subject.program = "outside";
