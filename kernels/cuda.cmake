@@ -48,5 +48,21 @@ foreach(file IN LISTS files)
         COMMAND ${STEADY_NVCC} ${flags} ${codes} -MD -MF ${object}.d -c ${file} -o ${object} VERBATIM)
     list(APPEND STEADY_GPU_OBJECTS ${object})
 endforeach()
+# Kernels that another compiler generated, as bytes named steady_<op>_<stem> with a zero behind them.
+file(GLOB generated CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*/*.ptx)
+foreach(file IN LISTS generated)
+    file(RELATIVE_PATH name ${CMAKE_CURRENT_SOURCE_DIR} ${file})
+    string(REGEX REPLACE "(.*)/(.*)\\.ptx" "steady_\\1_\\2" symbol ${name})
+    set(source ${CMAKE_CURRENT_BINARY_DIR}/gpu/${name}.cpp)
+    set(object ${CMAKE_CURRENT_BINARY_DIR}/gpu/${name}.o)
+    file(CONFIGURE OUTPUT ${source} @ONLY CONTENT [[
+asm(".section .rodata\n.global @symbol@\n@symbol@:\n"
+    ".incbin \"@file@\"\n.byte 0\n.previous\n"
+    ".section .note.GNU-stack,\"\",@progbits\n");
+]])
+    add_custom_command(OUTPUT ${object} DEPENDS ${source} ${file}
+        COMMAND ${CMAKE_CXX_COMPILER} -c ${source} -o ${object} VERBATIM)
+    list(APPEND STEADY_GPU_OBJECTS ${object})
+endforeach()
 add_custom_target(gpu_objects DEPENDS ${STEADY_GPU_OBJECTS})
 set(STEADY_GPU_LINK ${STEADY_GPU_OBJECTS} ${STEADY_CUDART} rt ${CMAKE_DL_LIBS} Threads::Threads)

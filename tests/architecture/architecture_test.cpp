@@ -65,6 +65,7 @@ const std::vector<std::string> kFolders = {
     "kernels/layouts",
     "kernels/attention",
     "kernels/cuda",
+    "kernels/generated",
     "kernels/<op>",
     "kernels/tool",
     "engine/protocol",
