@@ -1,8 +1,9 @@
 // Kernels that Triton generated from triton_products.py, with the configurations that its autotuner
-// chose: for Q4_0 of 2048, 5120 and 10240 columns as GLM-4.7-Flash has them, and for its output
-// matrix in Q6_K. Each prepares its vector itself, as the hand-written ones do, and reads the same
-// planes. Every other call falls back on the hand-written kernels of cuda_planes. Expected: within
-// a tenth of them on the output matrix, slower where a product takes a few microseconds.
+// chose: for Q4_0 of 2048, 5120 and 10240 columns as GLM-4.7-Flash and DeepSeek-V2-Lite have them,
+// and for output matrices in Q6_K. Each prepares its vector itself, as the hand-written ones do,
+// and reads the same planes. Every other call falls back on the hand-written kernels of
+// cuda_planes. Expected: within a tenth of them on the output matrix, slower where a product takes
+// a few microseconds.
 #include "kernels/layouts/planes.h"
 #include "kernels/products/triton_launch.h"
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <iterator>
 
 #include "kernels/generated/ptx.h"
@@ -56,17 +57,30 @@ inline void launch_triton(PtxKernel& loaded, const TritonProducts& kernel,
     launch_ptx(loaded, size, params);
 }
 
-// Loaded kernels are kept for each table of kernels.
+inline std::int64_t rows_of(const Products::Args& args) {
+    std::int64_t rows = 0;
+    for (const AnyMatrix& m : args.m) rows += m.present() ? m.rows : 0;
+    return rows;
+}
+
+// Of the kernels that take the call, the one that was tuned with the nearest number of rows. Loaded
+// kernels are kept for each table of kernels.
 template <const auto& kKernels>
 void run_triton(const Products::Args& args) {
     static PtxKernel loaded[std::size(kKernels)] = {};
+    const std::int64_t rows = rows_of(args);
+    std::size_t best = std::size(kKernels);
     for (std::size_t i = 0; i < std::size(kKernels); ++i) {
+        const auto distance = [&](std::size_t k) {
+            return std::abs(kKernels[k].tuned_rows - rows);
+        };
         if (!takes(kKernels[i], args)) continue;
-        loaded[i].ptx = kKernels[i].ptx;
-        loaded[i].name = "products";
-        return launch_triton(loaded[i], kKernels[i], args);
+        if (best == std::size(kKernels) || distance(i) < distance(best)) best = i;
     }
-    run_products(args, false);
+    if (best == std::size(kKernels)) return run_products(args, false);
+    loaded[best].ptx = kKernels[best].ptx;
+    loaded[best].name = "products";
+    launch_triton(loaded[best], kKernels[best], args);
 }
 
 }  // namespace steady::cuda

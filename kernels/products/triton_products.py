@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The joined products as a Triton kernel, for the shapes of GLM-4.7-Flash.
+"""The joined products as a Triton kernel, for shapes of GLM-4.7-Flash and DeepSeek-V2-Lite.
 
 This script compiles what triton_products.json chooses, for sm_90a and without a GPU: a PTX file for
 each choice and shape, and triton_products.h with their launch data. A program embeds the PTX and
@@ -26,9 +26,11 @@ CHOICE = HERE / "triton_products.json"
 PLAIN, NORMED, GATED = 1, 2, 3  # as ProductsShape::input
 
 # What gets a kernel: weight type, columns, input, residual (2: added to one), and the rows of the
-# matrices to tune with.
+# matrices to tune with. Of kernels that differ in rows alone, a call takes the nearest.
 SHAPES = {
-    "q4_0_2048_normed": ("q4_0", 2048, NORMED, 1, (768, 576)),  # attn_q_a and attn_kv_a
+    "q4_0_2048_normed_1344": ("q4_0", 2048, NORMED, 1, (768, 576)),  # attn_q_a and attn_kv_a
+    "q4_0_2048_normed_3648": ("q4_0", 2048, NORMED, 1, (3072, 576)),  # attn_q and attn_kv_a
+    "q4_0_2048_normed_20480": ("q4_0", 2048, NORMED, 1, (10240, 10240)),  # ffn_gate and ffn_up
     "q4_0_5120_plain": ("q4_0", 5120, PLAIN, 2, (2048,)),  # attn_output
     "q4_0_10240_gated": ("q4_0", 10240, GATED, 2, (2048,)),  # ffn_down of the dense block
     "q6_k_2048_normed": ("q6_k", 2048, NORMED, 1, (154880,)),  # the output matrix
@@ -328,7 +330,7 @@ def commented(lines):
 
 def write_ptx(way, shape, chosen):
     """Symbol, row of the header's table, and how many scratch pointers the kernel has."""
-    kind, cols, make, residual, _ = SHAPES[shape]
+    kind, cols, make, residual, tuned_with = SHAPES[shape]
     ptx, shared = compiled(shape, chosen)
     assert shared <= 32 * 1024, f"{shape} needs {shared} bytes of shared memory"
     made_as = f"Triton {triton.__version__}, sm_90a, {way}, {shape}: {name_of(chosen)}"
@@ -336,7 +338,8 @@ def write_ptx(way, shape, chosen):
     stem = f"triton_{way}_{shape}"
     (HERE / f"{stem}.ptx").write_text(text)
     symbol = f"steady_products_{stem}"
-    numbers = [cols, make, residual, chosen["ROWS"], chosen["PER_SM"], 32 * chosen["warps"], shared]
+    numbers = [cols, make, residual, sum(tuned_with), chosen["ROWS"], chosen["PER_SM"],
+               32 * chosen["warps"], shared]
     row = (f"    {{{symbol},\n     \"{sha256(HERE / f'{stem}.ptx')}\",\n"
            f"     Type::{kind}, {', '.join(map(str, numbers))}}},")
     return symbol, row, scratch_pointers(ptx)
@@ -362,6 +365,7 @@ struct TritonProducts {{
     const char* sha256;  // of the file, so that a hash of this header's code tells its kernels too
     Type type;
     int cols, input, residual;  // as in ProductsShape
+    int tuned_rows;             // of all matrices
     int rows;                   // of a group
     int per_multiprocessor;     // programs; 0: one for each group
     int threads, shared_bytes;
