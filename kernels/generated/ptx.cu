@@ -64,12 +64,8 @@ cudaError_t enqueue(const PtxKernel& kernel, const Size& size, void** params) {
 }  // namespace
 
 void launch_ptx(PtxKernel& kernel, const Size& size, void** params) noexcept {
-    if (kernel.function == nullptr && !kernel.failed) {
-        const cudaError_t loaded = load(kernel);
-        kernel.failed = loaded != cudaSuccess;
-        note_failure(loaded);
-    }
-    if (kernel.failed) return;
+    if (kernel.function == nullptr && kernel.failure == cudaSuccess) kernel.failure = load(kernel);
+    if (kernel.failure != cudaSuccess) return note_failure(kernel.failure);
     note_launch(enqueue(kernel, size, params), nullptr);
 }
 

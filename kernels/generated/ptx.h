@@ -10,11 +10,11 @@ struct PtxKernel {
     const char* ptx;           // ends with a zero byte
     const char* name;          // of its entry
     void* function = nullptr;  // once loaded
-    bool failed = false;
+    cudaError_t failure = cudaSuccess;
 };
 
-// As launch(), with the addresses of the kernel's parameters. What cannot be loaded is a failure of
-// the launch; it is not tried again.
+// As launch(), with the addresses of the kernel's parameters. What cannot be loaded fails every
+// launch, and is not loaded again.
 void launch_ptx(PtxKernel& kernel, const Size& size, void** params) noexcept;
 
 }  // namespace steady::cuda
