@@ -103,7 +103,7 @@ Response no_such_experiment(const Request& request) {
 }
 
 Response get_experiment(const Request& request, Context& context) {
-    const auto record = find_record(request, context);
+    const auto record = context.source->shown(request.params.at("id"));
     if (!record) return no_such_experiment(request);
     if (request.format != "md") {
         json document = experiment_json(*record);

@@ -57,6 +57,8 @@ struct Source {
     std::function<page::ListPage(const page::ListQuery&)> list;
     std::function<std::optional<Record>(const std::string& id)> record;   // id or unique prefix
     std::function<std::optional<Record>(const std::string& id)> outline;  // without its pairs
+    // Its pairs only where experiment_json reads them, which takes most of the time.
+    std::function<std::optional<Record>(const std::string& id)> shown;
     // All runs of a question, the oldest first.
     std::function<std::vector<Run>(const std::string& question_sha)> runs;
     std::function<std::vector<page::Deed>(const std::string& id)> who_did;

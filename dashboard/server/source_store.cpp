@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "dashboard/server/view_json.h"
 #include "runner/entry/entry.h"
 #include "runner/queue/submit.h"
 #include "runner/storage/migrate.h"
@@ -209,6 +210,13 @@ MakeSource store_source(const std::string& database_url) {
         };
         source->record = [link](const std::string& id) { return record(*link, id, true); };
         source->outline = [link](const std::string& id) { return record(*link, id, false); };
+        source->shown = [link](const std::string& id) {
+            auto found = record(*link, id, false);
+            if (found && shows_pairs(*found)) {
+                found->pairs = ask([&] { return link->store.load_pairs(found->job, false); });
+            }
+            return found;
+        };
         source->runs = [link](const std::string& question) {
             return read(*link, [&](Transaction& t) { return page::runs_of(t, question); });
         };

@@ -340,6 +340,11 @@ json measured_json(const Record& record) {
 
 }  // namespace
 
+bool shows_pairs(const Record& record) {
+    return !record.analysis || !record.analysis->dependence || is_outside(record.spec) ||
+           has_layout_control(record.spec);
+}
+
 json experiment_json(const Record& record) {
     json out = {{"id", record.id},
                 {"run", record.run_id},

@@ -21,6 +21,7 @@ std::string slug_of(const std::string& decided_at, const std::string& id);
 
 nlohmann::json analysis_json(const Record& record);
 nlohmann::json experiment_json(const Record& record);
+bool shows_pairs(const Record& record);  // experiment_json reads its pairs
 nlohmann::json pairs_json(const Record& record);
 nlohmann::json flame_json(const std::string& id, const StackProfile& profile);
 

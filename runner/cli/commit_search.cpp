@@ -208,8 +208,7 @@ private:
     // Worse first; whoever asks for a commit that made things better gets the other question, too.
     bool ends_differ() {
         const Gate& gate = *deciding_gate(spec_);
-        const bisect::Thresholds asked{gate.floor,
-                                       gate.goal == Goal::equivalent ? gate.margin : gate.worth};
+        const bisect::Thresholds asked{gate.floor, matters(gate)};
         Analysis ends = ask("ends", "ends", bad(), line_.good, false, asked);
         if (ends.verdict == Verdict::reject && ends.effect && *ends.effect <= -asked.worth) {
             decide(bisect::Side::unknown, "BAD is not worse; asking whether it is better");

@@ -76,7 +76,10 @@ Analysis judge_again(const Record& record, bool finished) {
     if (evidence.prior) input.prior = *evidence.prior;
     input.seed = record.seed;
     input.finished = finished;
-    return judge(input);
+    Analysis analysis = judge(input);
+    // Compared with what an older version stored, which did not say it.
+    if (record.analysis && !record.analysis->dependence) analysis.dependence.reset();
+    return analysis;
 }
 
 std::string missing_samples(Store& store, const Record& record) {

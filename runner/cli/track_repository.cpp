@@ -225,8 +225,7 @@ struct RepositoryTracking::Work {
 
     Spec asked_of(const Spec& spec, const Commit& commit) const {
         const Gate& gate = *deciding_gate(spec);
-        const bisect::Thresholds asked{gate.floor,
-                                       gate.goal == Goal::equivalent ? gate.margin : gate.worth};
+        const bisect::Thresholds asked{gate.floor, matters(gate)};
         nlohmann::json document = revision_question(spec, reference, commit.sha, asked);
         document["id"] = step_id(spec, commit.sha, "");
         document["schedule"]["seed"] = std::stoull(commit.sha.substr(0, 13), nullptr, 16);

@@ -166,18 +166,19 @@ std::optional<MachineState> machine_state_of(const Record& record,
                                              const std::vector<PairRow>& rows) {
     const Gate* gate = deciding_gate(record.spec);
     if (gate == nullptr || !record.analysis) return std::nullopt;
+    if (record.analysis->dependence) return record.analysis->dependence->machine_state;
     std::vector<double> d;
     for (const PairRow& row : rows) {
         if (row.d && row.discarded.empty()) d.push_back(*row.d);
     }
-    return machine_state(d, pair_slowness(record, rows),
-                         gate->goal == Goal::equivalent ? gate->margin : gate->worth);
+    return machine_state(d, pair_slowness(record, rows), matters(*gate));
 }
 
 std::optional<PlacementSpread> placement_spread_of(const Record& record,
                                                    const std::vector<PairRow>& rows) {
     const Gate* gate = deciding_gate(record.spec);
     if (gate == nullptr || !record.analysis) return std::nullopt;
+    if (record.analysis->dependence) return record.analysis->dependence->placements;
     std::vector<double> d, placement;
     for (const PairRow& row : rows) {
         const auto where = placement_of(*row.pair);
@@ -185,8 +186,7 @@ std::optional<PlacementSpread> placement_spread_of(const Record& record,
         d.push_back(*row.d);
         placement.push_back(*where);
     }
-    return placement_spread(d, placement,
-                            gate->goal == Goal::equivalent ? gate->margin : gate->worth);
+    return placement_spread(d, placement, matters(*gate));
 }
 
 double placement_seconds(const Record& record) {
@@ -199,7 +199,8 @@ double placement_seconds(const Record& record) {
 }
 
 std::string outcome_sentence(const Record& record) {
-    return outcome_sentence(record, pair_rows(record));
+    const bool known = record.analysis->dependence.has_value();
+    return outcome_sentence(record, known ? std::vector<PairRow>{} : pair_rows(record));
 }
 
 std::string outcome_sentence(const Record& record, const std::vector<PairRow>& rows) {

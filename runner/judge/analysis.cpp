@@ -95,6 +95,7 @@ struct Ladder {
     void fill_checks();
     void check_layout(const MeasurementState& state);
     void fill_prediction();
+    void fill_dependence();
     const MeasurementState* deciding_state() const;
     std::vector<double> aa_values(const MeasurementState& state) const;
 };
@@ -193,7 +194,7 @@ bool Ladder::machine() {
         ask_for_pair(*state, PairKind::aa);
         return false;
     }
-    const double size = gate->goal == Goal::equivalent ? gate->margin : gate->worth;
+    const double size = matters(*gate);
     const auto noisy = [&](const std::vector<double>& pairs) {
         const auto sigma = aa_sigma(pairs);
         return sigma && too_noisy(*sigma, pairs.size(), size, spec.schedule.pairs_max);
@@ -362,9 +363,8 @@ void Ladder::fill_checks() {
         analysis.checks.push_back(bimodality(state->d, state->sigma0));
     } else {
         const Gate& gate = *deciding_gate(spec);
-        analysis.checks.push_back(
-            bimodality_by_speed(state->d, state->measured.slowness(metric), state->sigma0,
-                                gate.goal == Goal::equivalent ? gate.margin : gate.worth));
+        analysis.checks.push_back(bimodality_by_speed(state->d, state->measured.slowness(metric),
+                                                      state->sigma0, matters(gate)));
     }
     analysis.checks.push_back(outliers(state->d));
     if (is_outside(spec))
@@ -391,6 +391,32 @@ void Ladder::check_layout(const MeasurementState& state) {
                             : "ok",
          "B0 against A: " + effect_text(control.effect, range, control.pairs) +
              (shown ? "; the layout alone changes the metric" : "")});
+}
+
+// Of the pairs that an entry shows: those of the deciding measurement, else of the last that has
+// any.
+void Ladder::fill_dependence() {
+    const Gate* gate = deciding_gate(spec);
+    if (gate == nullptr || !analysis.stop || is_outside(spec)) return;
+    const MeasurementState* shown = deciding_state();
+    for (const MeasurementState& state : states) {
+        if (shown != nullptr && !shown->measured.all.empty()) break;
+        if (!state.measured.all.empty()) shown = &state;
+    }
+    Dependence& out = analysis.dependence.emplace();
+    if (shown == nullptr) return;
+    const std::string& metric =
+        spec.gates[static_cast<std::size_t>(shown->measurement->owner)].metric;
+    out.machine_state = machine_state(shown->d, shown->measured.slowness(metric), matters(*gate));
+    std::vector<double> d, placement;
+    for (const MeasuredPairs::One* one : shown->measured.valid) {
+        const auto value = shown->measured.value_of(*one, metric);
+        const auto where = placement_of(*one->pair);
+        if (!value || !where) continue;
+        d.push_back(*value);
+        placement.push_back(*where);
+    }
+    out.placements = placement_spread(d, placement, matters(*gate));
 }
 
 void Ladder::fill_prediction() {
@@ -430,6 +456,7 @@ Analysis judge(const JudgeInput& input) {
     ladder.fill_gates();
     ladder.fill_checks();
     ladder.fill_prediction();
+    ladder.fill_dependence();
     Analysis& analysis = ladder.analysis;
     analysis.contradiction = level_contradiction(*input.spec, analysis);
     analysis.sentence =

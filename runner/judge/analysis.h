@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "runner/judge/machine_state.h"
+#include "runner/judge/placement.h"
 #include "runner/judge/program_report.h"
 #include "runner/plan/host_history.h"
 #include "runner/plan/sample.h"
@@ -42,6 +44,13 @@ struct Check {         // assumption checks of each record
     std::string detail;
 };
 
+// On what the effect depends besides the change, as far as its pairs can tell. Nothing for other
+// programs, whose pages read their pairs anyway.
+struct Dependence {
+    std::optional<MachineState> machine_state;
+    std::optional<PlacementSpread> placements;
+};
+
 struct Analysis {
     Verdict verdict = Verdict::inconclusive;
     std::string reason;    // e.g. regression, no_worthwhile_gain, wrong_output; may be empty
@@ -61,6 +70,7 @@ struct Analysis {
     std::vector<double> d;            // pair values of the deciding metric, log ratios, in order
     std::vector<Interval> narrowing;  // interval after each pair
     std::vector<double> log_e_over_pairs;  // log E(accept) after each pair
+    std::optional<Dependence> dependence;  // none: stored before it was part of an analysis
     std::string contradiction;  // when levels disagree, e.g. "micro +42.0 %, model −6.7 %"
 
     // What the runner may do next. stop: the verdict is final. Otherwise measure next_pair's

@@ -119,7 +119,7 @@ void describe_power(Plan& plan, const Spec& spec, const HostHistory& history) {
             plan.n_history, gate->metric);
         return;
     }
-    const double size = gate->goal == Goal::equivalent ? gate->margin : gate->worth;
+    const double size = matters(*gate);
     plan.mde95 = mde95(*plan.sigma_d, spec.schedule.pairs_max);
     plan.pairs_needed = std::max(10.0, pairs_needed(*plan.sigma_d, size));
     const std::size_t n = history.aa_pairs.empty() ? kCalibratedPairs : plan.n_history;

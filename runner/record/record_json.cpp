@@ -187,6 +187,30 @@ void fields(Visit& visit, T& value) {
     visit("detail", value.detail);
 }
 
+template <class Visit, SameAs<MachineState> T>
+void fields(Visit& visit, T& value) {
+    visit("fast", value.fast);
+    visit("slow", value.slow);
+    visit("p", value.p);
+    visit("gap", value.gap);
+    visit("depends", value.depends);
+}
+
+template <class Visit, SameAs<PlacementSpread> T>
+void fields(Visit& visit, T& value) {
+    visit("medians", value.medians);
+    visit("pairs", value.pairs);
+    visit("spread", value.spread);
+    visit("p", value.p);
+    visit("depends", value.depends);
+}
+
+template <class Visit, SameAs<Dependence> T>
+void fields(Visit& visit, T& value) {
+    visit("machine_state", value.machine_state);
+    visit("placements", value.placements);
+}
+
 template <class Visit, SameAs<Analysis> T>
 void fields(Visit& visit, T& value) {
     visit("verdict", value.verdict);
@@ -207,6 +231,7 @@ void fields(Visit& visit, T& value) {
     visit("d", value.d);
     visit("narrowing", value.narrowing);
     visit("log_e_over_pairs", value.log_e_over_pairs);
+    visit.maybe("dependence", value.dependence);
     visit("contradiction", value.contradiction);
     visit("stop", value.stop);
     visit("next_gate", value.next_gate);

@@ -163,6 +163,10 @@ std::vector<std::string> arms_difference(const Spec& spec);
 
 // Decides-gate or nullptr: what may accept.
 const Gate* deciding_gate(const Spec& spec);
+// The smallest log effect that matters to a gate.
+inline double matters(const Gate& gate) {
+    return gate.goal == Goal::equivalent ? gate.margin : gate.worth;
+}
 
 // True for a program that is no part of this project.
 inline bool is_outside(const Spec& spec) { return spec.subject.program == "outside"; }

@@ -10,6 +10,7 @@
 
 #include "runner/statistics/statistics.h"
 #include "runner/storage/dashboard_statements.h"
+#include "runner/storage/prepared.h"
 #include "runner/storage/rows.h"
 #include "runner/storage/search.h"
 
@@ -150,19 +151,16 @@ void add_kernels(const Profile& profile, std::set<std::string>& seen, std::vecto
 }  // namespace
 
 ListPage list(Transaction& transaction, const ListQuery& query) {
-    static const std::string columns = std::string("select ") + sql::kPageColumns;
-    static const std::string rest = std::string(sql::kPageJoins) + sql::kPagePicked;
-    static const std::string newest = columns + sql::kPageNewest + rest;
-    static const std::string all = columns + sql::kPageAll + rest;
     const std::string words = search::query_of(query.text);
     const std::int64_t before = query.before == 0 ? INT64_MAX : query.before;
-    const auto ask = [&](const std::string& statement) {
-        return transaction.exec_params(statement, query.verdict, query.state, query.owner,
-                                       query.metric, query.host, words, before, query.limit + 1,
-                                       query.suite);
-    };
-    pqxx::result rows = ask(newest);
-    if (static_cast<int>(rows.size()) <= query.limit) rows = ask(all);
+    pqxx::result rows =
+        sql::ask(transaction, sql::kListPage, query.verdict, query.state, query.owner, query.metric,
+                 query.host, words, before, query.limit + 1, query.suite);
+    if (words.empty() && static_cast<int>(rows.size()) <= query.limit) {
+        rows =
+            transaction.exec_params(sql::kPageAll, query.verdict, query.state, query.owner,
+                                    query.metric, query.host, before, query.limit + 1, query.suite);
+    }
     ListPage page;
     for (const auto& row : rows) page.rows.push_back(list_row(row));
     if (static_cast<int>(page.rows.size()) > query.limit) {
@@ -173,10 +171,9 @@ ListPage list(Transaction& transaction, const ListQuery& query) {
 }
 
 std::vector<ListRow> journal(Transaction& transaction, const std::string& words, int limit) {
-    static const std::string statement = std::string("select ") + sql::kPageColumns +
-                                         sql::kPageAll + sql::kPageJoins + sql::kPageDecided;
     std::vector<ListRow> out;
-    for (const auto& row : transaction.exec_params(statement, search::query_of(words), limit)) {
+    for (const auto& row :
+         transaction.exec_params(sql::kPageDecided, search::query_of(words), limit)) {
         out.push_back(list_row(row));
     }
     return out;

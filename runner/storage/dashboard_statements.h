@@ -7,38 +7,21 @@ namespace steady::sql {
 #define STEADY_ISO(column) \
     "to_char(" column " at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')"
 
-inline constexpr const char* kPageColumns =
-    "e.exp_id, e.name, e.owner, e.claim, e.model, j.state, v.outcome, v.reason, v.sentence, "
-    "v.metric, coalesce(h.name, p.name), v.prediction, v.effect, v.shown_interval, v.n_pairs, "
-    "e.pairs_max, " STEADY_ISO("e.submitted_at") ", " STEADY_ISO("v.at") ", "
-    "j.note, (select body from steady.journal b where b.job_id = j.job_id and b.kind = 'path') ";
+#define STEADY_PAGE_ROWS                                                                         \
+    "select exp_id, name, owner, claim, model, state, outcome, reason, sentence, metric, host, " \
+    "prediction, effect, shown_interval, n_pairs, pairs_max, submitted, decided, note, path "    \
+    "from steady.page_row where "
 
-inline constexpr const char* kPageAll = "from steady.experiment e ";
-
-// The same of the newest forty pages before the cursor: a page is nearly always found among them,
-// and the planner need not guess how many rows a word or an owner has.
-inline constexpr const char* kPageNewest =
-    "from (select * from steady.experiment where exp_id < $7 order by exp_id desc limit 40 * $8) "
-    "e ";
-
-inline constexpr const char* kPageJoins =
-    "join steady.job j using (exp_id) "
-    "left join steady.verdict v using (job_id) left join steady.host h on h.host_id = j.host_id "
-    "left join steady.host p on p.host_id = j.pin_host ";
-
-// Which rows of those tables, and in what order.
-inline constexpr const char* kPagePicked =
-    "where ($1 = '' or v.outcome = $1) and ($2 = '' or j.state::text = $2) "
-    "and ($3 = '' or e.owner = $3) and ($4 = '' or v.metric = $4) "
-    "and ($5 = '' or coalesce(h.name, p.name) = $5) "
-    "and ($6 = '' or e.words @@ $6::tsquery) "
-    "and ($9 or e.kind = 'question') "
+// What list_page() looks for among the newest, of all.
+inline constexpr const char* kPageAll = STEADY_PAGE_ROWS
+    "($1 = '' or outcome = $1) and ($2 = '' or state::text = $2) and ($3 = '' or owner = $3) "
+    "and ($4 = '' or metric = $4) and ($5 = '' or host = $5) and ($8 or kind = 'question') "
     // Said of both tables: the join walks each from there on, not from its newest row.
-    "and e.exp_id < $7 and j.exp_id < $7 order by e.exp_id desc limit $8";
+    "and exp_id < $6 and job_exp_id < $6 order by exp_id desc limit $7";
 
-inline constexpr const char* kPageDecided =
-    "where v.at is not null and ($1 = '' or e.words @@ $1::tsquery) "
-    "and e.kind = 'question' order by v.at desc limit $2";
+inline constexpr const char* kPageDecided = STEADY_PAGE_ROWS
+    "at is not null and ($1 = '' or words @@ $1::tsquery) and kind = 'question' "
+    "order by at desc limit $2";
 
 inline constexpr const char* kPageQueue =
     "select e.name, e.owner, e.claim, j.state, h.name, "

@@ -21,7 +21,9 @@ inline constexpr Statement kWhoDid{
     "select to_char(at at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), actor, what, detail "
     "from steady.who_did($1)"};
 inline constexpr Statement kSearchesOf{"steady_searches", "select * from steady.bisections_of($1)"};
-inline constexpr std::array kPrepared{kRecord, kPairs, kRuns, kWhoDid, kSearchesOf};
+inline constexpr Statement kListPage{
+    "steady_list_page", "select * from steady.list_page($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
+inline constexpr std::array kPrepared{kRecord, kPairs, kRuns, kWhoDid, kSearchesOf, kListPage};
 
 // The name of transactions on a connection that has them prepared.
 inline constexpr const char* kWithPrepared = "with_prepared";

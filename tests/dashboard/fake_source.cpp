@@ -25,6 +25,7 @@ MakeSource fake_source() {
             return found;
         };
         source->outline = source->record;
+        source->shown = source->record;
         source->runs = [](const std::string&) { return std::vector<Run>{}; };
         source->who_did = [](const std::string&) { return std::vector<page::Deed>{}; };
         source->stacks = [](std::int64_t) { return std::optional<std::string>(); };

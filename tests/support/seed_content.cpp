@@ -256,6 +256,10 @@ Analysis outcome(const Spec& spec, double truth, int n_pairs, std::mt19937_64& r
     out.sentence =
         fmt::format("B is {:.1f} % {} than A in decode_tps, after {} pairs.",
                     std::fabs(100 * *out.effect), *out.effect < 0 ? "slower" : "faster", n_pairs);
+    std::vector<double> slowness;  // A's time is always the same
+    for (const double d : out.d) slowness.push_back(-d / 2);
+    out.dependence.emplace().machine_state =
+        machine_state(out.d, slowness, matters(*deciding_gate(spec)));
     add_gates(out, spec, middle, half, gate, random);
     if (middle + half < 0) {
         out.contradiction = fmt::format("micro +41.9 %, model −{:.1f} %", -100 * *out.effect);
