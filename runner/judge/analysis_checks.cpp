@@ -126,6 +126,11 @@ Check coin_audit(const Spec& spec, const std::vector<Pair>& pairs, std::uint64_t
                         pairs.size(), seed, n, ones)};
 }
 
+std::uint64_t fair_seed(const Spec& spec, std::uint64_t seed) {
+    while (coin_audit(spec, {}, seed).status == "fail") ++seed;
+    return seed;
+}
+
 Check carry_over(const MeasuredPairs& measured, const std::string& metric,
                  const ScheduleSpec& schedule) {
     std::vector<Stratum> strata(2);  // by the arm that runs first in the block

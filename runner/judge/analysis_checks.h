@@ -16,6 +16,9 @@ namespace steady {
 // Every pair's coins follow from the seed, and A and B came first about equally often (inside the
 // binomial 99.9 % range over the whole planned order). status fail otherwise.
 Check coin_audit(const Spec& spec, const std::vector<Pair>& pairs, std::uint64_t seed);
+// The first seed from this one on whose planned coins pass the audit: one in a thousand does not,
+// and its experiment would be invalid before anything is measured.
+std::uint64_t fair_seed(const Spec& spec, std::uint64_t seed);
 
 // Does a slot run slower after B than after A? First token of each block, without its own arm's
 // level, against the label of the slot before it. status flag when p < 0.01.

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "runner/judge/analysis_checks.h"
 #include "runner/plan/plan.h"
 #include "runner/plan/schedule.h"
 #include "runner/platform/failpoint.h"
@@ -51,7 +52,8 @@ Submitted submit_experiment(Store& store, const Spec& spec, const SubmitOptions&
     const std::uint64_t drawn = std::stoull(random_hex(8), nullptr, 16);
     Submission submission;
     submission.spec = &spec;
-    submission.seed = options.fresh_rerun ? drawn : spec.schedule.seed.value_or(drawn);
+    submission.seed =
+        fair_seed(spec, options.fresh_rerun ? drawn : spec.schedule.seed.value_or(drawn));
     submission.plan = make_schedule(spec, make_plan(spec, {}), submission.seed);
     submission.fresh_rerun = options.fresh_rerun;
     submission.priority = options.priority;

@@ -2,6 +2,7 @@
 // that the same samples always give the same answer.
 #include <gtest/gtest.h>
 
+#include "runner/judge/analysis_checks.h"
 #include "tests/runner/analysis_world.h"
 
 namespace steady {
@@ -252,6 +253,26 @@ TEST(Judge, AnOrderThatDoesNotFollowFromTheSeedIsInvalid) {
     EXPECT_EQ(analysis.verdict, Verdict::invalid);
     EXPECT_EQ(analysis.reason, "undeclared_difference");
     EXPECT_EQ(check_of(analysis, "coin_audit").status, "fail");
+}
+
+// One seed in a thousand puts one arm first too often. No experiment begins with one; a record that
+// has one says so, also where it ended before its outputs were compared.
+TEST(Judge, ASeedOfUnbalancedCoinsIsNamedAndPassedOver) {
+    const Spec spec = plain_spec();
+    std::uint64_t seed = 1;
+    while (coin_audit(spec, {}, seed).status != "fail") ASSERT_LT(++seed, 20000U);
+    const std::uint64_t next = fair_seed(spec, seed);
+    EXPECT_GT(next, seed);
+    EXPECT_EQ(fair_seed(spec, next), next) << "a balanced one is taken as it is";
+
+    Bench bench(spec, {});
+    bench.input.seed = seed;
+    bench.input.correctness = nullptr;
+    bench.input.finished = true;
+    const Analysis analysis = bench.judged();
+    EXPECT_EQ(analysis.verdict, Verdict::invalid);
+    EXPECT_EQ(analysis.reason, "undeclared_difference");
+    EXPECT_NE(analysis.sentence.find("planned coins"), std::string::npos) << analysis.sentence;
 }
 
 }  // namespace
