@@ -160,6 +160,13 @@ TEST_F(OverDatabase, FindsWhatLiesBehindTheNewestPages) {
     ASSERT_EQ(found["rows"].size(), 1u);
     EXPECT_EQ(found["rows"][0]["verdict"], "accept");
     EXPECT_EQ(get_json("/experiments.json?limit=200")["rows"].size(), 122u);
+    const std::string id = found["rows"][0]["id"];
+    for (const std::string filter : {"", "&verdict=accept", "&state=done"}) {
+        const json by_words = get_json("/experiments.json?limit=1&q=" + id + filter);
+        ASSERT_EQ(by_words["rows"].size(), 1u) << filter;
+        EXPECT_EQ(by_words["rows"][0]["id"], id);
+    }
+    EXPECT_EQ(get_json("/experiments.json?verdict=reject&limit=1&q=" + id)["rows"].size(), 0u);
 }
 
 TEST_F(OverDatabase, FiltersAndPagesAgree) {
