@@ -9,7 +9,9 @@
 #include <thread>
 
 #include "runner/base/sha256.h"
+#include "runner/judge/analysis_checks.h"
 #include "runner/platform/files.h"
+#include "runner/queue/submit.h"
 #include "runner/record/record_json.h"
 #include "runner/storage/migrate.h"
 #include "runner/storage/service.h"
@@ -441,6 +443,15 @@ TEST_F(StoreTest, ARestartOfTheServerIsRiddenOut) {
 TEST_F(StoreTest, APasswordIsNeverShown) {
     EXPECT_EQ(without_password("postgresql://kim:secret@db/x?password=more&a=b"),
               "postgresql://kim:***@db/x?password=***&a=b");
+}
+
+TEST_F(StoreTest, AnUnbalancedSeedGivesWayToTheNextBalancedOne) {
+    Spec spec = example_spec();
+    std::uint64_t seed = 1;
+    while (coin_audit(spec, {}, seed).status != "fail") ASSERT_LT(++seed, 20000U);
+    spec.schedule.seed = seed;
+    const Record stored = store_.load_record(submit_experiment(store_, spec).id);
+    EXPECT_EQ(stored.seed, fair_seed(spec, seed));
 }
 
 }  // namespace
