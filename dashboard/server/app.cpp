@@ -181,12 +181,13 @@ std::optional<Response> App::recall(const Request& request) {
     return found->second.response;
 }
 
-void App::remember(const Request& request, const Response& response) {
+void App::remember(const Request& request, const Response& response, std::uint64_t writes) {
     constexpr std::size_t kOverhead = 512;  // of the map's node, the response and its headers
     if (!reads_are_open(request) || response.status != 200 || response.follow) return;
     const std::string key = what_is_asked(request);
     const std::size_t bytes = 2 * key.size() + response.body.size() + kOverhead;
     const std::lock_guard lock(mutex_);
+    if (writes != writes_) return;
     const auto known = shared_.find(key);
     if (known != shared_.end()) {
         shared_bytes_ -= known->second.bytes;
@@ -212,6 +213,19 @@ void App::make_room(std::size_t bytes) {
     if (shared_bytes_ + bytes <= kMostBytes) return;
     shared_.clear();
     shared_bytes_ = 0;
+}
+
+void App::forget() {
+    const std::lock_guard lock(mutex_);
+    ++writes_;
+    parts_.clear();
+    shared_.clear();
+    shared_bytes_ = 0;
+}
+
+std::uint64_t App::writes() {
+    const std::lock_guard lock(mutex_);
+    return writes_;
 }
 
 std::size_t App::shared_bytes() {
@@ -247,13 +261,16 @@ Health App::health() {
 
 std::shared_ptr<const nlohmann::json> App::part(const std::string& name, int ms,
                                                 const std::function<nlohmann::json()>& make) {
+    std::uint64_t writes = 0;
     {
         const std::lock_guard lock(mutex_);
         const Part& known = parts_[name];
         if (known.document && known.until > std::chrono::steady_clock::now()) return known.document;
+        writes = writes_;
     }
     auto made = std::make_shared<const nlohmann::json>(make());
     const std::lock_guard lock(mutex_);
+    if (writes != writes_) return made;
     parts_[name] = {made, std::chrono::steady_clock::now() + std::chrono::milliseconds(ms)};
     return made;
 }
@@ -271,13 +288,15 @@ Response App::work(const Request& request, Source* source) {
         const bool acts = !refused && !context.token_sha.empty() && request.method == "POST";
         if (acts && source->act_as) source->act_as(context.token_sha);
         if (refused && request.method == "POST") ++traffic.refused_writes;
+        const std::uint64_t before = writes();
         // While this request waited, another may have brought its answer.
         auto known = refused ? std::nullopt : recall(copy);
         response = refused ? std::move(*refused)
                    : known ? std::move(*known)
                            : call(*match.route, copy, context);
         if (acts && source->act_as) source->act_as("");
-        if (!known && response.share_ms > 0) remember(copy, response);
+        if (acts) forget();
+        if (!known && response.share_ms > 0) remember(copy, response, before);
     }
     traffic.count(response.status, std::chrono::duration_cast<std::chrono::microseconds>(
                                        std::chrono::steady_clock::now() - begin));

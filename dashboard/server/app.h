@@ -158,12 +158,20 @@ private:
     bool within_limit(Times& all, const std::string& who, int per_minute, bool count);
     void make_room(std::size_t bytes);
     std::optional<Response> recall(const Request& request);
-    void remember(const Request& request, const Response& response);
+
+    // Keeps an answer for others, unless a write came after `writes` of them were counted: then it
+    // may be older than that write.
+    void remember(const Request& request, const Response& response, std::uint64_t writes);
+
+    // After a write: the next reader asks the database.
+    void forget();
+    std::uint64_t writes();
 
     std::mutex mutex_;
     std::map<std::string, Part> parts_;
     std::map<std::string, Shared> shared_;  // by what is asked; open reads only
     std::size_t shared_bytes_ = 0;
+    std::uint64_t writes_ = 0;
     Times submits_, guesses_;
     std::map<std::string, std::uint64_t> stored_;  // bytes by token, of one day
     std::chrono::steady_clock::time_point stored_since_;

@@ -3,7 +3,7 @@
 // and all state is in the address.
 import { ApiError, setToken, token } from './api.js';
 import { h, replace, withCode } from './dom.js';
-import { drawBy, go } from './navigation.js';
+import { drawBy, go, isTyping } from './navigation.js';
 
 const VIEWS = [
   [/^\/$/, () => import('./views/overview.js')],
@@ -117,9 +117,8 @@ async function follow(view, args, turn, last) {
       if (turn !== current) return;
       const text = JSON.stringify(data);
       live.textContent = '';
-      if (text === known) continue;
+      if (text === known || isTyping() || view.busy?.()) continue;
       known = text;
-      if (view.busy?.()) continue;
       redraw(view.draw(data, ...args));
     } catch (error) {
       if (error.name === 'AbortError') return;
@@ -128,8 +127,15 @@ async function follow(view, args, turn, last) {
   }
 }
 
+// The page of the address: until it is there, the one before it is marked as busy.
+function put(node) {
+  replace(main, node);
+  main.setAttribute('aria-busy', 'false');
+}
+
 async function show() {
   const turn = (current += 1);
+  main.setAttribute('aria-busy', 'true');
   controller?.abort();
   controller = new AbortController();
   const path = decodeURI(location.pathname);
@@ -137,7 +143,7 @@ async function show() {
   markNavigation(path);
   const entry = VIEWS.find(([pattern]) => pattern.test(path));
   if (!entry) {
-    replace(main, problem(new ApiError(404, 'there is no page at this address')));
+    put(problem(new ApiError(404, 'there is no page at this address')));
     return;
   }
   const params = path.match(entry[0]).slice(1);
@@ -149,11 +155,11 @@ async function show() {
     const data = await view.load(...args, controller.signal);
     if (turn !== current) return;
     if (view.pageTitle) document.title = `${view.pageTitle(data)} · Steady`;
-    replace(main, view.draw(data, ...args));
+    put(view.draw(data, ...args));
     performance.mark('steady-drawn');
     follow(view, args, turn, JSON.stringify(data));
   } catch (error) {
-    if (error.name !== 'AbortError' && turn === current) replace(main, problem(error));
+    if (error.name !== 'AbortError' && turn === current) put(problem(error));
   }
 }
 

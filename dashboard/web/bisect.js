@@ -4,11 +4,6 @@ import { show } from './navigation.js';
 import { h, withCode } from './dom.js';
 import { empty, experimentLink, machineName, time } from './parts.js';
 
-const pause = () =>
-  new Promise((resolve) => {
-    setTimeout(resolve, 600); // the list is shared for half a second
-  });
-
 const short = (revision) => (/^[0-9a-f]{40}$/.test(revision) ? revision.slice(0, 12) : revision);
 
 const KINDS = { done: 'verdict-accept', failed: 'verdict-reject', running: 'state-running' };
@@ -25,7 +20,6 @@ function cancelButton(one) {
         button.disabled = true;
         try {
           await post(`/api/bisections/${one.id}/cancel`, '{}');
-          await pause();
           show();
         } catch (error) {
           button.textContent = error.message;
@@ -83,7 +77,6 @@ export function bisectForm(experiment, ends, searches, hosts) {
       );
       said.textContent = created ? 'queued' : 'this search is open already';
       document.activeElement?.blur();
-      await pause();
       show();
     } catch (error) {
       if (error.status === 401 || (error.status === 403 && !token())) {

@@ -22,23 +22,37 @@ export function go(url, keep = false) {
   return done;
 }
 
+const typing = new Set(); // fields whose text the page does not answer yet
+
+// While this is true nothing else may be drawn: a field would lose letters.
+export function isTyping() {
+  return typing.size > 0;
+}
+
 // For `oninput` of a field with an id: calls ask(text), which changes the address, a moment after the
 // last letter. The page is then drawn anew with its fields; what was typed while it loaded is kept.
 export function typed(ask) {
   let timer = 0;
   return ({ target }) => {
     clearTimeout(timer);
-    timer = setTimeout(async () => {
+    typing.add(target);
+    const mine = setTimeout(async () => {
       const { value } = target;
-      await ask(value);
+      if (document.getElementById(target.id)) await ask(value);
       const again = document.getElementById(target.id);
-      if (!again || again === target) return;
+      if (again === target) {
+        if (timer === mine) typing.delete(target);
+        return;
+      }
       clearTimeout(timer);
+      typing.delete(target);
+      if (!again) return;
       const more = target.value !== value;
       if (more) again.value = target.value;
       again.focus();
       again.setSelectionRange?.(again.value.length, again.value.length);
       if (more) again.dispatchEvent(new Event('input'));
     }, 250);
+    timer = mine;
   };
 }

@@ -6,14 +6,11 @@ import { empty, time } from './parts.js';
 
 const KINDS = { note: 'note', mark: 'mark: a level begins here' };
 
-// Posts, then draws again when the shared answer is older than the write.
+// Posts, then draws again.
 async function write(path, body, said, asking) {
   try {
     await post(path, JSON.stringify(body));
     document.activeElement?.blur();
-    await new Promise((resolve) => {
-      setTimeout(resolve, 600); // the list is shared for half a second
-    });
     show();
   } catch (error) {
     if (error.status === 401 || error.status === 403) asking();

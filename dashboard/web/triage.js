@@ -28,9 +28,6 @@ export function triageForm(id, path, one) {
     try {
       await post(path, JSON.stringify({ state: state.value, owner: owner.value, note: note.value }));
       document.activeElement?.blur();
-      await new Promise((resolve) => {
-        setTimeout(resolve, 600); // the list is shared for half a second
-      });
       show();
     } catch (error) {
       if (error.status === 401 || error.status === 403) {

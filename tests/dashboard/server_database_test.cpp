@@ -259,6 +259,14 @@ TEST_F(OverDatabase, TheLogNamesTheToken) {
 }
 
 // What a load balancer asks, while the database goes away and comes back.
+// Lists are shared for half a second, but who wrote sees it in the next answer.
+TEST_F(OverDatabase, AWriteEndsSharedAnswers) {
+    EXPECT_TRUE(get_json("/experiments.json?state=queued&q=seen").at("rows").empty());
+    const std::string text = spec_text("seen at once, and not later");
+    EXPECT_EQ(status_of(post("/api/experiments", text, "submit-secret")), 201);
+    EXPECT_EQ(get_json("/experiments.json?state=queued&q=seen").at("rows").size(), 1);
+}
+
 TEST_F(OverDatabase, ReadinessFollowsTheDatabase) {
     const auto becomes = [&](const char* path, const std::string& wanted) {
         std::string answer;

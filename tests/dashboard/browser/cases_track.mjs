@@ -1,7 +1,7 @@
 // Cases about histories, machines and searches for a commit; cases.mjs runs them with its own.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { accepted, api, open, PAGES } from './pages.mjs';
+import { accepted, api, arrived, open, PAGES } from './pages.mjs';
 
 export const trackCases = {
   async 'several series of several machines in one chart, each a line of its own'(context) {
@@ -11,7 +11,7 @@ export const trackCases = {
     await picks.nth(0).check();
     await picks.nth(1).check();
     await page.getByRole('button', { name: 'Chart together' }).click();
-    await page.waitForURL(/\/together\?s=/);
+    await arrived(context, /\/together\?s=/);
     await page.waitForSelector('.chart[data-drawn]');
     const lines = page.getByRole('region', { name: 'Lines of the chart' }).locator('tbody tr');
     assert.equal(await lines.count(), 2);
@@ -19,7 +19,7 @@ export const trackCases = {
     assert.equal(list.length, 2, 'each series keeps its own points');
     assert.ok(list.every((one) => one.points.length > 20));
     await page.getByRole('link', { name: '× reference' }).click();
-    await page.waitForURL(/mode=abs/);
+    await arrived(context, /mode=abs/);
     await page.locator('#add-line').click();
     await page.waitForFunction(() => document.querySelectorAll('[aria-label="Lines of the chart"] tbody tr').length === 3);
     await page.waitForSelector('.chart[data-drawn]');
@@ -71,7 +71,7 @@ export const trackCases = {
     const { page } = context;
     await open(context, '/hosts');
     await page.locator('article h2 a').first().click();
-    await page.waitForURL(/\/hosts\/.+/);
+    await arrived(context, /\/hosts\/.+/);
     const name = decodeURIComponent(page.url().split('/').at(-1));
     const { noise_runs: runs } = await api(context, `/hosts/${name}.json`);
     assert.ok(runs.length >= 3, `${runs.length} runs`);

@@ -8,9 +8,19 @@ export async function api(context, path) {
 
 export async function open(context, path) {
   await context.page.goto(context.address + path, { waitUntil: 'load' });
-  await context.page.waitForFunction(() =>
-    document.querySelector('main > div, main > .problem, main > article'),
-  );
+  await drawn(context);
+}
+
+// Waits until the page of the present address is drawn: while it loads, the one before it stays. An entry
+// of the journal comes drawn from the server.
+export async function drawn(context) {
+  await context.page.waitForSelector('main[aria-busy=false], main.entry');
+}
+
+// Waits for an address, and for its page.
+export async function arrived(context, address) {
+  await context.page.waitForURL(address);
+  await drawn(context);
 }
 
 export async function accepted(context) {

@@ -1,6 +1,7 @@
 // Runs the page in a real browser against servers of its own: one with made-up experiments, and one
 // with a few real records of programs of others (cases_outside.mjs). Leaves screenshots in
-// tests/dashboard/screenshots. Exit code 77 and a line "SKIPPED: …": something that cannot be had
+// tests/dashboard/screenshots. Arguments: the program seeded_server, and, to run only some cases, a part
+// of their names. Exit code 77 and a line "SKIPPED: …": something that cannot be had
 // here is missing.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,10 +15,14 @@ const shots = join(root, 'screenshots');
 mkdirSync(shots, { recursive: true });
 const axe = join(root, 'node_modules/axe-core/axe.min.js');
 
+const [program, part = ''] = process.argv.slice(2);
+
 // The number of failed cases.
-async function runOn(options, chosen) {
+async function runOn(options, all) {
+  const chosen = Object.fromEntries(Object.entries(all).filter(([name]) => name.includes(part)));
+  if (Object.keys(chosen).length === 0) return 0;
   try {
-    return await withSeededServer(process.argv[2], options, (address) =>
+    return await withSeededServer(program, options, (address) =>
       run({ address, chromium, shots, axe }, chosen),
     );
   } catch (error) {
