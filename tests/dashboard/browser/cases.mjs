@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { chromium as driver } from 'playwright-core';
 import { flameCases } from './cases_flame.mjs';
 import { trackCases } from './cases_track.mjs';
+import { typingCases } from './cases_typing.mjs';
 import { accepted, api, arrived, drawn, open, PAGES } from './pages.mjs';
 import { FLAGS } from './setup.mjs';
 
@@ -45,6 +46,7 @@ async function harmless(page, what) {
 export const cases = {
   ...trackCases,
   ...flameCases,
+  ...typingCases,
 
   async 'the landing page shows verdicts first, with effect, interval and sign'(context) {
     await open(context, '/');
@@ -168,48 +170,6 @@ export const cases = {
     await page.keyboard.type('mla_attention');
     await arrived(context, '**/j?q=mla_attention');
     await page.getByText(/Tried \d+ times/).waitFor();
-  },
-
-  async 'what is typed while a search loads is not lost'(context) {
-    const { page } = context;
-    await open(context, '/j');
-    const field = page.locator('#journal-search');
-    await page.route('**/j.json?q=mla', async (route) => {
-      await field.evaluate((input) => {
-        input.classList.add('earlier');
-        document.body.classList.add('asked');
-      });
-      await page.keyboard.type('_atten');
-      await route.continue();
-    });
-    await page.keyboard.press('/');
-    await page.keyboard.type('mla');
-    await page.waitForFunction(
-      () => document.querySelector('.asked #journal-search:not(.earlier)')?.value === 'mla_atten',
-    );
-    await page.keyboard.type('tion');
-    await arrived(context, '**/j?q=mla_attention');
-    assert.equal(await field.inputValue(), 'mla_attention');
-    await page.unroute('**/j.json?q=mla');
-  },
-
-  async 'what is typed while the page is drawn anew by its clock is not lost'(context) {
-    const { page } = context;
-    await open(context, '/');
-    let answers = 0;
-    await page.route(/index\.json/, async (route) => {
-      const response = await route.fetch();
-      const list = await response.json();
-      list.rows.forEach((row) => (row.claim = `answer ${(answers += 1)}`)); // so it is drawn each time
-      await route.fulfill({ response, json: list });
-    });
-    const words = 'softmax of the attention';
-    await page.locator('#filter-q').focus();
-    await page.keyboard.type(words, { delay: 150 }); // longer than a poll, with no pause to search in
-    await arrived(context, (url) => url.searchParams.get('q') === words);
-    assert.ok(answers > 0, 'the page was polled');
-    assert.equal(await page.locator('#filter-q').inputValue(), words);
-    await page.unroute(/index\.json/);
   },
 
   async 'submit: errors as one types, plan, token, then the queue; and cancelling'(context) {
