@@ -16,6 +16,10 @@ mkdirSync(shots, { recursive: true });
 const axe = join(root, 'node_modules/axe-core/axe.min.js');
 
 const [program, part = ''] = process.argv.slice(2);
+if (![...Object.keys(cases), ...Object.keys(outsideCases)].some((name) => name.includes(part))) {
+  console.error(`no case has '${part}' in its name`);
+  process.exit(2);
+}
 
 // The number of failed cases.
 async function runOn(options, all) {
