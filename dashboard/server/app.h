@@ -163,7 +163,7 @@ private:
     // may be older than that write.
     void remember(const Request& request, const Response& response, std::uint64_t writes);
 
-    // After a write: the next reader asks the database.
+    // After a write that had its token, refused or not: the next reader asks the database.
     void forget();
     std::uint64_t writes();
 

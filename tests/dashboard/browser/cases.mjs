@@ -320,9 +320,10 @@ export const cases = {
       [`/s/${rows[0].name}`, /\| series \| latest commit/],
     ]) {
       await open(context, path);
-      const copied = page.getByRole('button', { name: 'Copied' }).waitFor(); // stays for a moment only
-      await page.getByRole('button', { name: 'Copy as Markdown' }).click();
-      await copied;
+      await Promise.all([
+        page.getByRole('button', { name: 'Copied' }).waitFor(), // it says so for a moment only
+        page.getByRole('button', { name: 'Copy as Markdown' }).click(),
+      ]);
       assert.match(await page.evaluate(() => navigator.clipboard.readText()), wanted);
     }
   },
