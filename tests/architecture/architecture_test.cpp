@@ -14,40 +14,10 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/sources.h"
+
 namespace steady {
 namespace {
-
-namespace fs = std::filesystem;
-const fs::path kRoot = STEADY_SOURCE_DIR;
-
-struct Source {
-    std::string path;  // relative to the root
-    std::vector<std::string> lines;
-};
-
-std::vector<Source> sources(const std::vector<std::string>& folders,
-                            const std::set<std::string>& extensions) {
-    std::vector<Source> found;
-    for (const std::string& folder : folders) {
-        if (!fs::exists(kRoot / folder)) continue;
-        for (auto it = fs::recursive_directory_iterator(kRoot / folder);
-             it != fs::recursive_directory_iterator(); ++it) {
-            // Code of others, as its makers ship it.
-            const std::string name = it->path().filename().string();
-            if (name == "node_modules" || name == "vendor") it.disable_recursion_pending();
-            if (!it->is_regular_file() || !extensions.contains(it->path().extension().string())) {
-                continue;
-            }
-            Source source{fs::relative(it->path(), kRoot).generic_string(), {}};
-            std::ifstream in(it->path());
-            for (std::string line; std::getline(in, line);) source.lines.push_back(line);
-            found.push_back(std::move(source));
-        }
-    }
-    std::sort(found.begin(), found.end(),
-              [](const Source& x, const Source& y) { return x.path < y.path; });
-    return found;
-}
 
 const std::vector<std::string> kCode = {"kernels", "engine", "runner", "dashboard"};
 
@@ -366,6 +336,17 @@ Mistakes unknown_hints(const std::vector<Source>& files) {
     return out;
 }
 
+// ctest runs the tests of one program beside each other, so no two may write the same file.
+Mistakes shared_files(const std::vector<Source>& files) {
+    static const std::regex fixed(R"re((TempDir|temp_directory_path)\(\) [+/] "[^"]*";)re");
+    Mistakes out;
+    for (const Source& source : files) {
+        find_lines(
+            source, [](const std::string& line) { return std::regex_search(line, fixed); }, out);
+    }
+    return out;
+}
+
 struct Rule {
     const char* name;
     std::function<Mistakes(const std::vector<Source>&)> mistakes;
@@ -448,6 +429,11 @@ std::vector<Rule> rules() {
          {"engine"},
          {".cpp"},
          {{"engine/exec/champions.cpp", {"// journal/2026-01-01-none.md"}}}},
+        {"TemporaryFilesHaveNamesOfTheirOwn",
+         shared_files,
+         {"tests"},
+         kCpp,
+         {{"tests/x.cpp", {"path = testing::TempDir() + \"x.json\";"}}}},
         {"HintsNameVerbsAndOptionsThatExist",
          unknown_hints,
          {"runner", "dashboard/server"},

@@ -1,6 +1,7 @@
 // A machine's own defaults: the file, its mistakes, and what a plan takes from it; the form of
 // activations that is asked for; a class's own verdicts before those of others.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -41,7 +42,9 @@ protected:
     }
 
 private:
-    const std::string path_ = testing::TempDir() + "engine-defaults.json";
+    // Of this process: ctest runs the tests of this file beside each other.
+    const std::string path_ =
+        testing::TempDir() + "engine-defaults-" + std::to_string(getpid()) + ".json";
 };
 
 using Chosen = std::pair<std::string, std::string>;
@@ -55,7 +58,7 @@ TEST_F(Defaults, AFileOfThisClassComesBeforeTheChampionsAndAfterFlags) {
     EXPECT_EQ(tuned.norm->name, "quantising");
     EXPECT_EQ(reason_name(tuned.norm_reason), "tuned");
     EXPECT_NE(choice<RmsNorm>(tuned).second, "tuned");
-    EXPECT_NE(plan_text(tuned).find("engine-defaults.json"), std::string::npos);
+    EXPECT_NE(plan_text(tuned).find("engine-defaults-"), std::string::npos);
     EXPECT_EQ(choice<Swiglu>(plan({{{"swiglu", "reference"}}, {}})).second, "flag");
     use_tuned_defaults("none");
     EXPECT_NE(choice<Swiglu>(plan()).second, "tuned");

@@ -1,6 +1,7 @@
 // steady-kernels as a program: exit codes, one JSON document, helpful complaints, and the refusal
 // to time what fails its check. Runs the tool's body in this process, linked with broken variants.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -183,7 +184,8 @@ TEST(Tool, DisasmShowsTheCodeOfOneVariant) {
 }
 
 TEST(Tool, LadderWritesItsSectionAndAFigure) {
-    const std::filesystem::path folder = testing::TempDir() + "/ladder";
+    const std::filesystem::path folder =
+        testing::TempDir() + "ladder-" + std::to_string(::getpid());
     std::filesystem::create_directories(folder);
     std::ofstream(folder / "LADDER.md") << "# Before\n";
     const auto contents = [&](const std::string& name) {
