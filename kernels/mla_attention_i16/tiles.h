@@ -179,7 +179,9 @@ struct Heads {
     Weights weights[kTogether];
     float shrink[kTogether];
     alignas(64) float scores[kTogether * kTile];
-    float* out = nullptr;  // [heads][kv_rank], unnormalised until the end
+    // [heads][kv_rank], unnormalised. Apart from the op's output, in which the CPU's prefetching
+    // reaches into the rows that another thread adds to.
+    alignas(64) float out[kTogether * kMaxWidth];
     Portion portions[kTogether / kHeads];
     std::int64_t n = 0, n_portions = 0;
 };
@@ -257,8 +259,8 @@ void attend_together(const MlaAttentionI16::Args& args, std::int64_t first, std:
     const MlaI16Shape& shape = args.shape;
     Heads heads;
     heads.n = n_heads;
-    heads.out = args.out + first * shape.kv_rank;
-    std::memset(heads.out, 0, sizeof(float) * static_cast<std::size_t>(n_heads * shape.kv_rank));
+    const std::size_t out_bytes = sizeof(float) * static_cast<std::size_t>(n_heads * shape.kv_rank);
+    std::memset(heads.out, 0, out_bytes);
     divide_heads<Kernels>(heads);
     for (std::int64_t h = 0; h < n_heads; ++h) prepare(args, first + h, heads.queries[h]);
     for (std::int64_t t = 0; t < shape.n_positions; t += kTile) {
@@ -270,6 +272,7 @@ void attend_together(const MlaAttentionI16::Args& args, std::int64_t first, std:
     for (std::int64_t h = 0; h < n_heads; ++h) {
         mla_avx2_softmax::divide(heads.out + h * shape.kv_rank, shape.kv_rank, heads.running[h]);
     }
+    std::memcpy(args.out + first * shape.kv_rank, heads.out, out_bytes);
 }
 
 template <class Kernels>
