@@ -179,8 +179,8 @@ struct Heads {
     Weights weights[kTogether];
     float shrink[kTogether];
     alignas(64) float scores[kTogether * kTile];
-    // [heads][kv_rank], unnormalised. Apart from the op's output, in which the CPU's prefetching
-    // reaches into the rows that another thread adds to.
+    // [heads][kv_rank], unnormalised. Not the op's output: threads that add to neighbouring rows of
+    // it slow each other down (journal/benchmarks/2026-11-27-neighbouring-rows.md).
     alignas(64) float out[kTogether * kMaxWidth];
     Portion portions[kTogether / kHeads];
     std::int64_t n = 0, n_portions = 0;
