@@ -1,4 +1,4 @@
-// The mutation test, in two lengths: a short one with every unit test, the whole in its own label.
+// The mutation test: damaged files, and what must hold however they are read.
 #pragma once
 
 #include <gtest/gtest.h>
