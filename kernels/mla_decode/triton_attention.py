@@ -3,9 +3,9 @@
 
 The first takes tiles of positions with all heads, as tiles_kernel in kernel_deep.cu does; the other
 joins the tiles' sums and multiplies them with the heads' values. Queries in latent space and the
-cache's new row come from kernel_deep.cu, and all share its scratch. This script compiles what
-triton_attention.json chooses, for sm_90a and without a GPU: PTX files, and triton_attention.h with
-their launch data.
+cache's new row come from a hand-written kernel (cuda_generated_triton.cu), and what the three hand
+each other lies as in kernel_deep.cu. This script compiles what triton_attention.json chooses, for
+sm_90a and without a GPU: PTX files, and triton_attention.h with their launch data.
 
     python3 kernels/mla_decode/triton_attention.py
 """
@@ -173,7 +173,6 @@ HEADER = """\
 {head}// Launch data of the kernels in the PTX files beside this header. For .cu files alone.
 #pragma once
 
-// clang-format off
 {symbols}
 
 namespace steady::cuda {{
@@ -206,8 +205,9 @@ def generate():
             scratch.add(pointers)
             tables += row
     assert len(scratch) == 1, scratch
-    SCRIPT.header.write_text(HEADER.format(head=SCRIPT.head(), symbols="\n".join(symbols),
-                                           scratch=scratch.pop(), tables=tables))
+    SCRIPT.header.write_text(HEADER.format(
+        head=SCRIPT.head(["clang-format off"]), symbols="\n".join(symbols),
+        scratch=scratch.pop(), tables=tables))
 
 
 if __name__ == "__main__":

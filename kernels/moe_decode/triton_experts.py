@@ -275,7 +275,6 @@ HEADER = """\
 
 #include "kernels/moe_decode/op.h"
 
-// clang-format off
 {symbols}
 
 namespace steady::cuda {{
@@ -318,8 +317,8 @@ def generate():
             tables += "};\n"
     assert len(scratch) == 1, scratch
     SCRIPT.header.write_text(HEADER.format(
-        head=SCRIPT.head(), symbols="\n".join(symbols), scratch=scratch.pop(), tables=tables,
-        cols=COLS, hidden=HIDDEN, shared=SHARED, used=USED, most=MOST_EXPERTS,
+        head=SCRIPT.head(["clang-format off"]), symbols="\n".join(symbols), scratch=scratch.pop(),
+        tables=tables, cols=COLS, hidden=HIDDEN, shared=SHARED, used=USED, most=MOST_EXPERTS,
         most_used=MOST_USED))
 
 

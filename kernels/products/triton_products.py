@@ -176,7 +176,6 @@ HEADER = """\
 
 #include "kernels/products/op.h"
 
-// clang-format off
 {symbols}
 
 namespace steady::cuda {{
@@ -215,8 +214,9 @@ def generate():
             tables += row + "\n"
         tables += "};\n"
     assert len(scratch) == 1, scratch
-    SCRIPT.header.write_text(HEADER.format(head=SCRIPT.head(), symbols="\n".join(symbols),
-                                           scratch=scratch.pop(), tables=tables))
+    SCRIPT.header.write_text(HEADER.format(
+        head=SCRIPT.head(["clang-format off"]), symbols="\n".join(symbols),
+        scratch=scratch.pop(), tables=tables))
 
 
 if __name__ == "__main__":
