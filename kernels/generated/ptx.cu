@@ -25,10 +25,11 @@ Function driver_function(const char* name) {
 // The driver's errors have the numbers of the runtime's.
 cudaError_t as_runtime(CUresult result) { return static_cast<cudaError_t>(result); }
 
-cudaError_t load(PtxKernel& kernel) {
+cudaError_t load(PtxKernel& kernel, const Size& size) {
     static const auto load_data = driver_function<decltype(&cuModuleLoadData)>("cuModuleLoadData");
     static const auto get = driver_function<decltype(&cuModuleGetFunction)>("cuModuleGetFunction");
-    if (load_data == nullptr || get == nullptr) return cudaErrorSymbolNotFound;
+    static const auto set = driver_function<decltype(&cuFuncSetAttribute)>("cuFuncSetAttribute");
+    if (load_data == nullptr || get == nullptr || set == nullptr) return cudaErrorSymbolNotFound;
     // A pass may be recording; loading is no part of what it records.
     cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
     (void)cudaThreadExchangeStreamCaptureMode(&mode);
@@ -36,6 +37,10 @@ cudaError_t load(PtxKernel& kernel) {
     CUfunction function = nullptr;
     CUresult result = load_data(&module, kernel.ptx);
     if (result == CUDA_SUCCESS) result = get(&function, module, kernel.name);
+    if (result == CUDA_SUCCESS) {
+        result = set(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                     static_cast<int>(size.shared_bytes));
+    }
     (void)cudaThreadExchangeStreamCaptureMode(&mode);
     kernel.function = function;
     return as_runtime(result);
@@ -64,7 +69,9 @@ cudaError_t enqueue(const PtxKernel& kernel, const Size& size, void** params) {
 }  // namespace
 
 void launch_ptx(PtxKernel& kernel, const Size& size, void** params) noexcept {
-    if (kernel.function == nullptr && kernel.failure == cudaSuccess) kernel.failure = load(kernel);
+    if (kernel.function == nullptr && kernel.failure == cudaSuccess) {
+        kernel.failure = load(kernel, size);
+    }
     if (kernel.failure != cudaSuccess) return note_failure(kernel.failure);
     note_launch(enqueue(kernel, size, params), nullptr);
 }

@@ -17,4 +17,14 @@ struct PtxKernel {
 // launch, and is not loaded again.
 void launch_ptx(PtxKernel& kernel, const Size& size, void** params) noexcept;
 
+// The same of a kernel in Triton, whose types the parameters have; behind them Triton adds kScratch
+// pointers to what our kernels do not use.
+template <int kScratch, class... Params>
+void launch_triton_kernel(PtxKernel& kernel, const Size& size, Params... params) noexcept {
+    void* none = nullptr;
+    void* all[sizeof...(Params) + kScratch] = {&params...};
+    for (int i = 0; i < kScratch; ++i) all[sizeof...(Params) + static_cast<std::size_t>(i)] = &none;
+    launch_ptx(kernel, size, all);
+}
+
 }  // namespace steady::cuda

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -50,21 +51,41 @@ std::vector<Generated> generated_files() {
     return files;
 }
 
-TEST(Generated, FilesAreThoseOfTheScriptAndItsChoice) {
+// All first groups of the expression in the text.
+std::set<std::string> first_groups(const std::string& text, const std::regex& expression) {
+    std::set<std::string> found;
+    std::sregex_iterator each(text.begin(), text.end(), expression);
+    for (; each != std::sregex_iterator(); ++each) found.insert((*each)[1].str());
+    return found;
+}
+
+// What a script's kernels are made of: itself, its choice, and the modules that it imports.
+std::set<std::string> sources_of(const std::string& script) {
+    const std::string text = bytes_of(fs::path(STEADY_SOURCE_DIR) / script);
+    std::set<std::string> sources = {script, fs::path(script).replace_extension(".json").string()};
+    for (const std::string& module :
+         first_groups(text, std::regex("\nfrom (triton_\\w+) import"))) {
+        sources.insert("kernels/generated/" + module + ".py");
+    }
+    return sources;
+}
+
+TEST(Generated, FilesAreThoseOfTheirSources) {
     const std::vector<Generated> files = generated_files();
-    ASSERT_GE(files.size(), 9U) << "eight kernels and their header";
+    ASSERT_GE(files.size(), 25U) << "22 kernels and three headers";
     for (const Generated& file : files) {
         SCOPED_TRACE(file.path.string());
         ASSERT_NE(file.script, "") << "its first line names no script";
-        const fs::path script = fs::path(STEADY_SOURCE_DIR) / file.script;
-        fs::path choice = script;
-        choice.replace_extension(".json");
-        EXPECT_EQ(first_group(file.text, "// script sha256 ([0-9a-f]{64})"),
-                  sha256_hex(bytes_of(script)))
-            << "changed since: run `python3 " << file.script << "` where Triton is installed";
-        EXPECT_EQ(first_group(file.text, "// choice sha256 ([0-9a-f]{64})"),
-                  sha256_hex(bytes_of(choice)))
-            << "changed since: run `python3 " << file.script << "` where Triton is installed";
+        const std::string head = file.text.substr(0, 2000);
+        EXPECT_EQ(first_groups(head, std::regex("\n// from (\\S+) sha256 ")),
+                  sources_of(file.script));
+        for (const std::string& source : sources_of(file.script)) {
+            EXPECT_NE(head.find("\n// from " + source + " sha256 " +
+                                sha256_hex(bytes_of(fs::path(STEADY_SOURCE_DIR) / source)) + "\n"),
+                      std::string::npos)
+                << source << " changed since: run `python3 " << file.script
+                << "` where Triton is installed";
+        }
     }
 }
 
