@@ -15,6 +15,7 @@ constexpr bool kOpen = true;
 constexpr MeasuredCode kMeasured[] = {
     {"moe", "fused", "79a001cb9b3523cf"},
     {"mla", "spans_i8x2", "b9193336d24e9bc5"},
+    {"mla", "absorbed_i16", "257939d76c3adddc", false, "amd-26-avx512_vnni"},
     {"mla", "absorbed_i16", "620b1b33ff2a3609", kOpen},
     {"mla", "absorbed", "a5deaa38dec10668", kOpen},
     {"q4_0_matvec", "avx512_vnni_rows16_q16_pair_prefetch", "9de13af45c24da55", kOpen},
@@ -50,6 +51,7 @@ constexpr MeasuredCode kMeasured[] = {
     {"mla_attention", "avx512_all_heads_prefetch", "f49912e635864cde", kOpen},
     {"mla_attention", "avx512", "", kOpen},
     {"mla_attention", "avx2_all_heads", "28c653ce40260275", kOpen},
+    {"mla_attention_i16", "avx512_vnni", "3212e719a3bf87e2", false, "amd-26-avx512_vnni"},
     {"mla_attention_i16", "avx512_vnni", "328b854c137d70d9", kOpen},
     {"mla_attention_i16", "avx2", "b90a70b01a5e65ca", kOpen},
     {"mla_attention_i8x2", "amx_int8", "32f87cad27fee341"},
