@@ -55,14 +55,12 @@ int room_of(const Recorded& one, std::size_t shared_bytes) {
     return std::min(one.size.most_groups, 1 + static_cast<int>(more));
 }
 
-// Blocks that run the task. One whose blocks can take several groups leaves as many of the launch
-// free as the next task has, so that those ask for their weights meanwhile.
-int blocks_of(const Recorded& one, const Recorded* next, int blocks) {
+// Blocks that run the task: all that there are, of one whose blocks can take several groups.
+int blocks_of(const Recorded& one, int blocks) {
     const Size& size = one.size;
     if (size.most_groups <= 1) return size.blocks;
-    const int left = next == nullptr ? blocks : blocks - whole_clusters(next->size.blocks);
     const int least = (size.blocks + size.most_groups - 1) / size.most_groups;
-    return std::max(least, std::min(size.blocks, left > 0 ? left : blocks));
+    return std::max(least, std::min(size.blocks, blocks));
 }
 
 template <class T>
@@ -124,12 +122,10 @@ TaskList::TaskList(void (*enqueue)(void* context), void* context) {
     // free for it and ask for its weights while that one runs.
     std::vector<Task> tasks;
     int first = 0;
-    for (std::size_t i = 0; i < made.tasks.size(); ++i) {
-        const Recorded& one = made.tasks[i];
-        const bool last = i + 1 == made.tasks.size();
+    for (const Recorded& one : made.tasks) {
         Task task = one.task;
         task.body = one.body;
-        task.blocks = blocks_of(one, last ? nullptr : &made.tasks[i + 1], blocks_);
+        task.blocks = blocks_of(one, blocks_);
         task.first = first;
         task.room = room_of(one, shared_bytes_);
         first = (first + whole_clusters(task.blocks)) % blocks_;
@@ -138,8 +134,10 @@ TaskList::TaskList(void (*enqueue)(void* context), void* context) {
     n_ = static_cast<int>(tasks.size());
     tasks_ = gpu_array<Task>(tasks.size());
     gpu::upload(tasks_, tasks.data(), static_cast<std::int64_t>(tasks.size() * sizeof(Task)));
-    state_.done = gpu_array<unsigned>(2 * tasks.size());
-    state_.told = state_.done + tasks.size();
+    const std::size_t words = tasks.size() * static_cast<std::size_t>(blocks_ / kTaskCluster) *
+                              static_cast<std::size_t>(kTaskStride);
+    state_.done = gpu_array<unsigned>(2 * words);
+    state_.told = state_.done + words;
     if (times == nullptr) times = gpu_array<unsigned long long>(3);
     state_.times = times;
 }

@@ -26,10 +26,14 @@ struct alignas(16) Task {
     alignas(16) unsigned char call[kMostCallBytes];
 };
 
+// Between words that clusters of blocks wait for: a cache's line serves one block after the other,
+// so each cluster has a word of its own, which all blocks that it waits for write.
+constexpr int kTaskStride = 32;
+
 // What the blocks of a launch of tasks share, in the GPU's memory.
 struct TaskState {
-    unsigned* done;  // [tasks]: blocks that were done with it, in all launches so far
-    unsigned* told;  // [tasks]: the last launch in which a block told something to the next task
+    unsigned* done;  // [tasks][clusters]: blocks that were done with it, in all launches so far
+    unsigned* told;  // [tasks][clusters]: the last launch in which the next task was told something
     // Of all blocks and launches: cycles that they waited, cycles and ns that they ran.
     unsigned long long* times;  // [3]
 };
@@ -73,10 +77,11 @@ gpu::Waits task_waits();
 struct Seat {
     int block, blocks, room;
     unsigned launch;
-    const unsigned* done_before;  // counter of the task before; null: there is none
+    const unsigned* done_before;  // this cluster's, of the task before; null: there is none
     unsigned wanted;              // what it must have reached
-    unsigned *told, *told_before;
-    long long waited;  // cycles, in all tasks so far
+    unsigned* told;               // all clusters', of this task
+    const unsigned* told_before;  // this cluster's, of the task before
+    long long waited;             // cycles, in all tasks so far
 };
 
 // As Launched, for a block that runs a task.
@@ -108,8 +113,20 @@ struct Tasked {
     }
     // The words of the calls are of launches of their own; a list has one for each task.
     __device__ void tell(unsigned* /*word*/) const {
-        asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(seat.told), "r"(seat.launch)
-                     : "memory");
+        asm volatile("fence.acq_rel.gpu;" ::: "memory");
+        for (int c = 0; c < static_cast<int>(gridDim.x) / kTaskCluster; ++c) {
+            asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(seat.told + c * kTaskStride),
+                         "r"(seat.launch)
+                         : "memory");
+        }
+    }
+    // By the first warp, when the block is done with its part of a task.
+    __device__ static void count(unsigned* done) {
+        const int lane = static_cast<int>(threadIdx.x);
+        for (int c = lane; c < static_cast<int>(gridDim.x) / kTaskCluster; c += 32) {
+            asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(done + c * kTaskStride)
+                         : "memory");
+        }
     }
     __device__ void await_told(const unsigned* /*word*/) const {
         const long long begin = clock64();

@@ -85,7 +85,7 @@ using Bodies = BodyList<
     AttentionBody<false, Lane, 2>, FirstBody<kAnyForm>, OutputBody<kQ4, 1, 1>,
     OutputBody<kAnyForm, 1, 1>, HiddenBody<kAnyForm, kAnyForm, kMostGroups>,
     OutputsBody<kQ4, kQ4, 1, 1>, OutputsBody<kQ4, kQ6K, 1, 1>,
-    OutputsBody<kAnyForm, kAnyForm, 1, 1>, ProductsBody<2, kQ6K>, ProductsBody<2, kQ4>,
+    OutputsBody<kAnyForm, kAnyForm, 1, 1>, ProductsBody<2, kQ6K, 4>, ProductsBody<2, kQ4>,
     ProductsBody<5, kQ4>, ProductsBody<2, only(Form::floats)>, ProductsBody<2, kAnyForm>,
     ProductsBody<5, kAnyForm>, TokenRowBody>;
 
@@ -121,6 +121,8 @@ __global__ void __launch_bounds__(kTaskThreads, kTaskBlocks)
     extern __shared__ uint4 memory[];
     auto& walk = *reinterpret_cast<Walk*>(memory);
     const bool leads = threadIdx.x == 0;
+    const int cluster = static_cast<int>(blockIdx.x) / kTaskCluster;
+    const int of_task = static_cast<int>(gridDim.x) / kTaskCluster * kTaskStride;  // words
     const long long begin = clock64(), begin_ns = global_ns();
     for (int k = 0; k < kTasksAhead; ++k) ask_for_task(walk, tasks, k, n);
     if (leads) {
@@ -140,19 +142,17 @@ __global__ void __launch_bounds__(kTaskThreads, kTaskBlocks)
                 from_first < 0 ? from_first + static_cast<int>(gridDim.x) : from_first;
             walk.seat.blocks = task.blocks;
             walk.seat.room = task.room;
-            walk.seat.done_before = k == 0 ? nullptr : state.done + k - 1;
-            walk.seat.told = state.told + k;
-            walk.seat.told_before = state.told + k - 1;
+            const unsigned* own = state.done + cluster * kTaskStride;
+            walk.seat.done_before = k == 0 ? nullptr : own + (k - 1) * of_task;
+            walk.seat.told = state.told + k * of_task;
+            walk.seat.told_before = walk.seat.told - of_task + cluster * kTaskStride;
         }
         __syncthreads();
 #pragma unroll 1
         while (walk.seat.block < task.blocks) {
             Bodies::run(task.body, k);
-            if (leads) {
-                asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(state.done + k)
-                             : "memory");
-                walk.seat.block += static_cast<int>(gridDim.x);
-            }
+            if (threadIdx.x < 32) Tasked::count(state.done + k * of_task);
+            if (leads) walk.seat.block += static_cast<int>(gridDim.x);
             __syncthreads();
         }
         if (leads) walk.seat.wanted = launch * static_cast<unsigned>(task.blocks);

@@ -68,7 +68,44 @@ __device__ void product_rows(const ProductsCall& call, int which, const Vector& 
     }
 }
 
-template <int kUnits, int kOnly>
+// Rows of one part each, of which a warp has kDepth on their way: where few warps share a
+// multiprocessor. The same bits as product_rows.
+template <class U, int kUnits, int kDepth, class Place>
+__device__ void short_rows(const ProductsCall& call, int which, const Vector& x, float* parts,
+                           const Place& place) {
+    const Matrix& m = call.m[which];
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int step = static_cast<int>(blockDim.x) / 32;
+    const int units = U::units(m.cols);
+    const int begin = (place.block() - call.first_block[which]) * call.rows_per_block;
+    const int end = min(m.rows, begin + call.rows_per_block);
+    const int first = begin + static_cast<int>(threadIdx.x) / 32;
+    U held[kDepth][kUnits];
+    const auto ask = [&](int slot, int row) {
+        if (row < end) load_part(held[slot], U::row(m, row), lane, units);
+    };
+#pragma unroll
+    for (int i = 0; i < kDepth; ++i) ask(i, first + i * step);
+    const float4 weights = first_weights(call.source);
+    place.wait();
+    prepare(call.source, x, weights, parts);
+    __syncthreads();
+    for (int base = first; base < end; base += kDepth * step) {
+#pragma unroll
+        for (int i = 0; i < kDepth; ++i) {
+            const int row = base + i * step;
+            if (row >= end) break;
+            const float sum = warp_sum(dot_part(held[i], x, lane, units));
+            ask(i, row + kDepth * step);
+            if (lane != 0) continue;
+            const float before = call.residual != nullptr ? __ldcg(call.residual + row) : 0.0F;
+            call.y[which][row] = before + sum;
+        }
+    }
+}
+
+// kDepth: rows of a warp that are on their way; more than one where all rows are short.
+template <int kUnits, int kOnly, int kDepth = 1>
 struct ProductsBody {
     using Call = ProductsCall;
     struct Kept {};
@@ -84,7 +121,11 @@ struct ProductsBody {
         const int block = place.block();
         const int which = block >= call.first_block[2] ? 2 : block >= call.first_block[1] ? 1 : 0;
         with_form_of<kOnly>(call.m[which].form, [&](auto unit) {
-            product_rows<decltype(unit), kUnits>(call, which, x, parts, place);
+            if constexpr (kDepth > 1) {
+                short_rows<decltype(unit), kUnits, kDepth>(call, which, x, parts, place);
+            } else {
+                product_rows<decltype(unit), kUnits>(call, which, x, parts, place);
+            }
         });
     }
 };

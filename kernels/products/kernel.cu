@@ -49,6 +49,9 @@ void run_products(const Products::Args& args, bool as_floats) {
                       : launch_body<ProductsBody<5, only(Form::q4_0)>>(size, call);
     }
     if (same && narrow && form == Form::q6_k) {
+        if (recording_tasks()) {
+            return launch_body<ProductsBody<2, only(Form::q6_k), 4>>(size, call);
+        }
         return launch_body<ProductsBody<2, only(Form::q6_k)>>(size, call);
     }
     if (same && narrow && form == Form::floats) {
