@@ -163,6 +163,13 @@ void check_launch(const ArmOptions& options, const KernelPlan& plan) {
             "launch; choose --step.block whole, or --launch dependent",
             plan.block->name)};
     }
+    if (options.cache != Type::f16 && options.cache != Type::bf16) {
+        throw Error{
+            fmt::format("launch persistent: it has no attention over a cache of {}; choose --cache "
+                        "f16 or bf16, "
+                        "or --launch dependent",
+                        type_name(options.cache))};
+    }
     check_persistent<BlockDecode>(plan);
     check_persistent<Products>(plan);
     check_persistent<TokenRow>(plan);

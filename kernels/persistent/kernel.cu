@@ -74,20 +74,16 @@ struct BodyList {
     }
 };
 
-// Everything that a token of whole blocks launches; the most frequent first.
-using Bodies = BodyList<
-    FirstBody<kQ4>, AttentionBody<true, PackedLane, 3>, OutputBody<kQ4, 2, 1>,
-    HiddenBody<kQ4, kQ5K, kMostGroups>, OutputsBody<kQ4, kQ6K, 2, 1>,
-    HiddenBody<kQ4, kQ4, kMostGroups>, OutputsBody<kQ4, kQ4, 2, 1>, QueryBody<__half, true>,
-    TilesBody<__half>, JoinBody<__half, true>, QueryBody<__half, false>, JoinBody<__half, false>,
-    QueryBody<__nv_bfloat16, true>, QueryBody<__nv_bfloat16, false>, TilesBody<__nv_bfloat16>,
-    JoinBody<__nv_bfloat16, true>, JoinBody<__nv_bfloat16, false>, AttentionBody<true, Lane, 2>,
-    AttentionBody<false, Lane, 2>, FirstBody<kAnyForm>, OutputBody<kQ4, 1, 1>,
-    OutputBody<kAnyForm, 1, 1>, HiddenBody<kAnyForm, kAnyForm, kMostGroups>,
-    OutputsBody<kQ4, kQ4, 1, 1>, OutputsBody<kQ4, kQ6K, 1, 1>,
-    OutputsBody<kAnyForm, kAnyForm, 1, 1>, ProductsBody<2, kQ6K, 4>, ProductsBody<2, kQ4>,
-    ProductsBody<5, kQ4>, ProductsBody<2, only(Form::floats)>, ProductsBody<2, kAnyForm>,
-    ProductsBody<5, kAnyForm>, TokenRowBody>;
+// Those whose results were compared with the kernels' bit by bit, on models of the three families
+// with a cache of two bytes a value. Another one is an error when a token is recorded:
+// AttentionBody<true, Lane, 2> gave NaN as a task where the query comes whole, and why is not
+// known.
+using Bodies = BodyList<FirstBody<kQ4>, AttentionBody<true, PackedLane, 3>, OutputBody<kQ4, 2, 1>,
+                        HiddenBody<kQ4, kQ5K, kMostGroups>, OutputsBody<kQ4, kQ6K, 2, 1>,
+                        HiddenBody<kQ4, kQ4, kMostGroups>, OutputsBody<kQ4, kQ4, 2, 1>,
+                        QueryBody<__half, true>, TilesBody<__half>, JoinBody<__half, true>,
+                        QueryBody<__nv_bfloat16, true>, TilesBody<__nv_bfloat16>,
+                        JoinBody<__nv_bfloat16, true>, ProductsBody<2, kQ6K, 4>, TokenRowBody>;
 
 #if __CUDA_ARCH__ >= 900
 

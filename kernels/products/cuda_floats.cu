@@ -11,7 +11,6 @@ static void run(const Products::Args& args, Range /*range*/) noexcept {
 
 static const Variant<Products> variant{"cuda_floats",
                                        {.compute = 80,
-                                        .persistent = true,
                                         .granule = kWhole,
                                         .layout = planes::kFloatLayout,
                                         .packed_bytes = planes::float_bytes,

@@ -10,7 +10,6 @@ static void run(const TokenRow::Args& args, Range /*range*/) noexcept {
 
 static const Variant<TokenRow> variant{"cuda_floats",
                                        {.compute = 80,
-                                        .persistent = true,
                                         .granule = kWhole,
                                         .layout = planes::kFloatLayout,
                                         .packed_bytes = planes::float_bytes,
