@@ -23,7 +23,7 @@ set(flags -std=c++20 -O3 -lineinfo --extended-lambda -I${CMAKE_SOURCE_DIR} --Wer
     # What nvcc makes of our headers for the host's compiler has parentheses of its own.
     -Xcompiler -Wall,-Wextra,-Werror,-Wno-parentheses,-Wno-missing-field-initializers,-march=x86-64-v2)
 # Written for Hopper alone: an older card would find kernels that do nothing.
-set(hopper "^(block_decode|mla_batch)/|/(cuda_cluster|kernel_deep)\\.cu$")
+set(hopper "^(block_decode|mla_batch|persistent)/|/(cuda_cluster|kernel_deep)\\.cu$")
 file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*/*.cu)
 foreach(file IN LISTS files)
     file(RELATIVE_PATH name ${CMAKE_CURRENT_SOURCE_DIR} ${file})
@@ -34,7 +34,7 @@ foreach(file IN LISTS files)
     # second, not six. Asked again when the file changes.
     set(codes -x c++)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
-    file(STRINGS ${file} device REGEX "__(global|device)__|<<<" LIMIT_COUNT 1)
+    file(STRINGS ${file} device REGEX "__(global|device)__|<<<|launch_body<" LIMIT_COUNT 1)
     if(device)
         set(codes)
         foreach(each IN LISTS STEADY_CUDA_ARCHITECTURES)

@@ -70,13 +70,28 @@ std::optional<Input> parse_activations(const std::string& text) {
     reject("activations", text, "q8, q16 or default");
 }
 
-constexpr std::array<std::string_view, 3> kLaunches = {"stream", "graph", "dependent"};
+constexpr std::array<std::string_view, 4> kLaunches = {"stream", "graph", "dependent",
+                                                       "persistent"};
 
 gpu::Launch parse_launch(const std::string& text) {
     for (std::size_t i = 0; i < kLaunches.size(); ++i) {
         if (text == kLaunches[i]) return static_cast<gpu::Launch>(i);
     }
-    reject("launch", text, "stream, graph or dependent");
+    reject("launch", text, "stream, graph, dependent or persistent");
+}
+
+template <class Op>
+void check_persistent(const KernelPlan& plan) {
+    const VariantInfo<Op>& chosen = plan.variant<Op>();
+    if (chosen.persistent) return;
+    std::string able;
+    for (const VariantBase* variant : variants_of(Op::name)) {
+        if (variant->persistent) able += (able.empty() ? "" : ", ") + std::string(variant->name);
+    }
+    throw Error{fmt::format(
+        "launch persistent: variant {} of {} cannot be part of one launch; choose {}, or --launch "
+        "dependent",
+        chosen.name, Op::name, able)};
 }
 
 }  // namespace
@@ -138,6 +153,26 @@ std::map<std::string, std::string> engine_flags(const ArmOptions& options) {
         {"activations",
          options.plan.activations ? std::string(input_name(*options.plan.activations)) : "default"},
         {"tag", options.tag}};
+}
+
+void check_launch(const ArmOptions& options, const KernelPlan& plan) {
+    if (options.gpu < 0 || options.launch != gpu::Launch::persistent) return;
+    if (!plan.block->whole) {
+        throw Error{fmt::format(
+            "launch persistent: blocks are '{}' here, and only whole ones can be part of one "
+            "launch; choose --step.block whole, or --launch dependent",
+            plan.block->name)};
+    }
+    if (options.cache != Type::f16 && options.cache != Type::bf16) {
+        throw Error{
+            fmt::format("launch persistent: it has no attention over a cache of {}; choose --cache "
+                        "f16 or bf16, "
+                        "or --launch dependent",
+                        type_name(options.cache))};
+    }
+    check_persistent<BlockDecode>(plan);
+    check_persistent<Products>(plan);
+    check_persistent<TokenRow>(plan);
 }
 
 ArmOptions arm_options(const protocol::ArmRequest& request) {

@@ -17,6 +17,7 @@ std::vector<std::unique_ptr<Arm>> Model::make_arms(const std::vector<ArmOptions>
     for (const ArmOptions& request : requests) {
         if (request.gpu >= 0) gpu::use(request.gpu);
         plans.push_back(resolve_plan(request.plan, uses.shapes, uses.traits, request.cache));
+        check_launch(request, plans.back());
     }
     for (const KernelPlan& plan : plans) place_weights(file, config, plan, store);
     store.reserve();

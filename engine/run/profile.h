@@ -13,6 +13,8 @@ namespace steady {
 struct Profile {
     std::vector<protocol::ProfileRow>
         rows;  // most time first; ops that were not called are left out
+    // On a GPU as tokens are issued when nobody times their ops, and of a persistent launch: tasks
+    // that its blocks walk through, and the time that a block waits for others, as their mean.
     double launches_per_token = 0;
     double barriers_per_token = 0;
     double barrier_ns_per_token = 0;

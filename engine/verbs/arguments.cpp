@@ -44,7 +44,8 @@ const std::vector<OptionSpec>& plan_options() {
         {"--activations", "FORM",
          "q8 or q16: defaults read 8 or 16 bits per activation where they can"},
         {"--device", "WHERE", "cpu (default), cuda, or cuda:N for GPU N"},
-        {"--launch", "HOW", "of a token's kernels on a GPU: stream, graph, dependent (default)"},
+        {"--launch", "HOW",
+         "of a token's kernels on a GPU: stream, graph, dependent (default), persistent"},
         {"--burn", "SHARE", "spin this share of each token's time away, e.g. 1%"},
         {"--tag", "TEXT", "a name that is read back and changes nothing"},
     };

@@ -13,6 +13,7 @@ static void run(const BlockDecode::Args& args, Range range) noexcept {
 
 static const Variant<BlockDecode> variant{"cuda_early",
                                           {.compute = 90,
+                                           .persistent = true,
                                            .supports = cuda::handed_fits,
                                            .granule = kWhole,
                                            .input = Input::q8,

@@ -14,6 +14,7 @@ static void run(const BlockDecode::Args& args, Range range) noexcept {
 
 static const Variant<BlockDecode> variant{"cuda_lean",
                                           {.compute = 90,
+                                           .persistent = true,
                                            .supports = cuda::handed_fits,
                                            .granule = kWhole,
                                            .input = Input::q8,

@@ -12,6 +12,9 @@ namespace steady::cuda {
 
 constexpr int kGroup = 16;  // rows that a block of threads makes, and values of a scale
 
+// What a copy by the engine completes on, in shared memory.
+using Arrival = unsigned long long;
+
 // Bytes of a handed vector of n values.
 __host__ __device__ inline std::size_t handed_bytes(std::int64_t n) {
     return static_cast<std::size_t>(n / 32 * 48);
@@ -235,26 +238,43 @@ __device__ void dot_rows(float (&sums)[kRows], const Matrix& m, int first_row, c
     dot_parts<U>(sums, at, m.cols / 32, x, lane, lanes);
 }
 
-// A group's sixteen rows by eight warps, two each, or by sixteen: then warps 8 and on bring their
-// half of the sums to the others. All threads call it.
-template <int kSplit>
-__device__ void bring_halves(float (&sums)[2], float* others) {
-    if constexpr (kSplit == 2) {
-        const int warp = static_cast<int>(threadIdx.x) / 32,
-                  lane = static_cast<int>(threadIdx.x) % 32;
-        if (warp >= 8 && lane < 2) others[2 * (warp - 8) + lane] = lane == 0 ? sums[0] : sums[1];
-        __syncthreads();
-        if (warp < 8) {
-            sums[0] += others[2 * warp];
-            sums[1] += others[2 * warp + 1];
+// A group's sixteen rows, two to a warp of eight, whose lanes add their units in kSplit parts:
+// kTogether == kSplit: each part by eight warps of its own, and the others bring theirs to the
+// first eight; kTogether == 1: one after the other, by the same eight. Both give the same bits.
+// work(sums, part) adds a lane's share of a part to `sums`; the rows' sums are in all lanes of the
+// first eight warps. All threads call it.
+template <int kSplit, int kTogether, class Work>
+__device__ void sum_in_parts(float (&sums)[2], float* others, Work work) {
+    static_assert(kTogether == kSplit || kTogether == 1);
+    static_assert(kSplit <= 2);
+    const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+    sums[0] = sums[1] = 0;
+    if constexpr (kTogether == kSplit) {
+        work(sums, warp / 8);
+        sums[0] = warp_sum(sums[0]);
+        sums[1] = warp_sum(sums[1]);
+        if constexpr (kSplit == 2) {
+            if (warp >= 8 && lane < 2) {
+                others[2 * (warp - 8) + lane] = lane == 0 ? sums[0] : sums[1];
+            }
+            __syncthreads();
+            if (warp < 8) {
+                sums[0] += others[2 * warp];
+                sums[1] += others[2 * warp + 1];
+            }
+        }
+    } else {
+#pragma unroll 1
+        for (int part = 0; part < kSplit; ++part) {
+            float own[2] = {};
+            work(own, part);
+            sums[0] += warp_sum(own[0]);
+            sums[1] += warp_sum(own[1]);
         }
     }
 }
 
 #if __CUDA_ARCH__ >= 900
-
-// What a copy by the engine completes on, in shared memory.
-using Arrival = unsigned long long;
 
 __device__ inline unsigned in_shared(const void* p) {
     return static_cast<unsigned>(__cvta_generic_to_shared(p));

@@ -1,135 +1,13 @@
-// The first of the three kernels of attention deep in a text (kernel_deep.cu): queries in latent
-// space, and this token's row of the cache.
-#include "kernels/block_decode/query.h"
-#include "kernels/mla_decode/tiles.h"
+// Enqueues the queries of attention deep in a text.
+#include "kernels/block_decode/body_query.h"
 
 namespace steady::cuda {
 namespace {
 
-// What a head's query in latent space is made from, in shared memory.
-struct QueryRoom {
-    unsigned char *q_rows, *query;
-    float *row, *absorbed;
-};
-
-__host__ __device__ inline std::size_t lay_out(const AttentionCall& c, unsigned char* memory,
-                                               QueryRoom& room) {
-    unsigned char* at = memory;
-    const auto take = [&](std::size_t n) {
-        unsigned char* begin = at;
-        at += (n + 15) / 16 * 16;
-        return begin;
-    };
-    room.q_rows = take(static_cast<std::size_t>(q_bytes_of(c)));
-    room.query = take(c.query == nullptr ? 0 : handed_bytes(c.head.query.n));
-    room.row = reinterpret_cast<float*>(take(4 * (kKnownRank + kKnownRot)));
-    room.absorbed = reinterpret_cast<float*>(
-        take(4 * static_cast<std::size_t>(c.nope_units * (c.head.latent.n / kAttentionTeam))));
-    return static_cast<std::size_t>(at - memory);
-}
-
-// A head in a cluster of eight blocks, as in attention_kernel; a block sums its share of columns.
-template <class T, bool kAllQ4>
-__global__ void __launch_bounds__(kThreads, 4)
-    query_kernel(const __grid_constant__ AttentionCall call, T* out) {
-#if __CUDA_ARCH__ >= 900
-    extern __shared__ uint4 memory[];
-    __shared__ Arrival arrival;
-    __shared__ float factors[2];  // of the query's norm, of the latent's
-    __shared__ __align__(16) float values[kUnit];
-    __shared__ __align__(16) unsigned char handed[kWarps * 48];
-    if (!call.late) let_consumers_start();
-    const MlaCall& h = call.head;
-    const Team team = Team::own();
-    const int t = static_cast<int>(threadIdx.x), warp = t / 32;
-    const int head = static_cast<int>(blockIdx.x) / team.size, unit = team.rank;
-    QueryRoom room;
-    lay_out(call, reinterpret_cast<unsigned char*>(memory), room);
-    const bool has_query = unit < call.query_units;
-    arrive_in_cluster();
-    if (t == 0) {
-        make_arrivals(&arrival, 1);
-        if (has_query && call.query != nullptr) {
-            expect(&arrival, q_bytes_of(call));
-            ask_rows(room.q_rows, h.q_b,
-                     static_cast<long long>(head) * (h.n_nope + h.n_rot) + unit * kUnit, kUnit,
-                     &arrival);
-        }
-    }
-    const int position = __ldcg(h.position);
-    KeyRows<kAllQ4> keys;
-    Angle own_angle = {}, query_angle = {};
-    if (unit < call.nope_units) {
-        keys.ask(h, head, unit);
-    } else if (has_query) {
-        const int pair = (unit - call.nope_units) * (kUnit / 2) + t % (kUnit / 2);
-        query_angle = Angle::at(h, position, pair);
-    }
-    const bool makes_row = blockIdx.x == 0;
-    float2 own_weights = {};
-    if (makes_row) {
-        own_weights = __ldg(reinterpret_cast<const float2*>(h.latent.other) + t);
-        if (2 * t < kKnownRot) own_angle = Angle::at(h, position, t);
-    }
-    wait_for_producers();
-    if (call.late) let_consumers_start();
-    float2 latent = {}, rot = {};
-    if (makes_row) {
-        latent = two_at(h.latent.x + 2 * t);
-        if (2 * t < kKnownRot) rot = two_at(h.latent.x + kKnownRank + 2 * t);
-    }
-    if (warp == 0) {
-        if (call.query != nullptr && has_query) {
-            const int n = h.query.n;
-            const float own = norm_factor_of(call.query_squares, n / kGroup, n, h.query.eps);
-            if (t == 0) factors[0] = own;
-        }
-    } else if (warp == 1 && makes_row) {
-        const float own =
-            norm_factor_of(call.kv_squares, kKnownRank / kGroup, kKnownRank, h.latent.eps);
-        if (t % 32 == 0) factors[1] = own;
-    } else if (warp > 1 && call.query != nullptr && has_query) {
-        take_handed(handed_at(room.query, h.query.n), call.query, h.query.n, 64);
-    }
-    __syncthreads();
-    if (has_query) {
-        make_query<kAllQ4>(call, room.q_rows, room.query, head, unit, values, factors[0], &arrival);
-    }
-    __syncthreads();
-    wait_in_cluster();  // nobody writes into a block that has not begun
-    constexpr int kShare = kKnownRank / kAttentionTeam;
-    T* own_out = out + head * (kKnownRank + kKnownRot);
-    if (unit < call.nope_units) {
-        absorb<kAllQ4>(h, head, unit, values, handed, keys, [&](int r, float sum) {
-            team.of(room.absorbed + unit * kShare, r / kShare)[r % kShare] = sum;
-        });
-    } else if (has_query && t < kUnit / 2) {
-        put_two(own_out + kKnownRank + (unit - call.nope_units) * kUnit + 2 * t,
-                query_angle.turn({values[2 * t], values[2 * t + 1]}));
-    }
-    __syncwarp();
-    meet_arrive();
-    if (makes_row) {
-        make_own_row<true>(call, room.row, position, factors[1], latent, own_weights, rot,
-                           own_angle, true);
-    }
-    wait_in_cluster();
-    if (t < kShare / 2) {
-        float2 sum = {0, 0};
-        for (int u = 0; u < call.nope_units; ++u) {
-            const float2 v = *reinterpret_cast<const float2*>(room.absorbed + u * kShare + 2 * t);
-            sum = {sum.x + v.x, sum.y + v.y};
-        }
-        put_two(own_out + team.rank * kShare + 2 * t, sum);
-    }
-#endif
-}
-
 template <class T>
-void run(const AttentionCall& call, const Size& size, float* out) {
-    auto* to = reinterpret_cast<T*>(out);
-    all_q4_0(call) ? launch(query_kernel<T, true>, size, call, to)
-                   : launch(query_kernel<T, false>, size, call, to);
+void run(const QueryCall& call, const Size& size) {
+    all_q4_0(call.attention) ? launch_body<QueryBody<T, true>>(size, call)
+                             : launch_body<QueryBody<T, false>>(size, call);
 }
 
 }  // namespace
@@ -141,8 +19,8 @@ void run_query(const AttentionCall& call, int n_heads, float* out) {
     size.cluster = kAttentionTeam;
     size.blocks = n_heads * kAttentionTeam;
     size.shared_bytes = lay_out(call, nullptr, room);
-    call.head.value == Value::f16 ? run<__half>(call, size, out)
-                                  : run<__nv_bfloat16>(call, size, out);
+    const QueryCall query = {call, out};
+    call.head.value == Value::f16 ? run<__half>(query, size) : run<__nv_bfloat16>(query, size);
 }
 
 }  // namespace steady::cuda

@@ -158,10 +158,10 @@ __device__ void absorb(const MlaCall& h, int head, int unit, const float* values
     }
 }
 
-// Part `part` of the head's values, from its attended latent x: half a warp a row.
+// Part `part` of the head's values of n_heads, from its attended latent x: half a warp a row.
 template <bool kKnown>
 __device__ void make_values(const AttentionCall& c, const unsigned char* v_rows, const Handed& x,
-                            int head, int part, float* values, Arrival* arrival) {
+                            int head, int n_heads, int part, float* values, Arrival* arrival) {
     const MlaCall& h = c.head;
     const int t = static_cast<int>(threadIdx.x), lane = t % 16, n = v_rows_of(c);
     await(arrival);
@@ -185,7 +185,7 @@ __device__ void make_values(const AttentionCall& c, const unsigned char* v_rows,
     __syncthreads();
     const int warp = t / 32;
     if (warp < n / kGroup) {
-        const int all = static_cast<int>(gridDim.x) / kAttentionTeam * h.n_value;
+        const int all = n_heads * h.n_value;
         const int group = (head * h.n_value + part * n) / kGroup + warp;
         hand_over({c.out, nullptr, all}, 1, group, values + warp * kGroup, {1, 1, 1, 1});
     }

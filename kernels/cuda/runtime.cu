@@ -8,6 +8,7 @@
 
 #include "kernels/base/error.h"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/tasks.h"
 #include "kernels/runtime/gpu.h"
 
 namespace steady {
@@ -223,16 +224,21 @@ struct Graph::Parts {
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t ready = nullptr;
     std::int64_t launches = 0;
+    std::unique_ptr<cuda::TaskList> tasks;  // in place of a graph
 };
 Graph::Graph() : parts_(std::make_unique<Parts>()) {}
 Graph::~Graph() {
     if (parts_->ready != nullptr) (void)cudaGraphExecDestroy(parts_->ready);
     if (parts_->graph != nullptr) (void)cudaGraphDestroy(parts_->graph);
 }
-bool Graph::ready() const { return parts_->ready != nullptr; }
+bool Graph::ready() const { return parts_->ready != nullptr || parts_->tasks != nullptr; }
 
 void Graph::record(Launch how, void (*enqueue)(void* context), void* context) {
     finish();
+    if (how == Launch::persistent) {
+        parts_->tasks = std::make_unique<cuda::TaskList>(enqueue, context);
+        return;
+    }
     const std::int64_t before = state.launches;
     check(cudaStreamBeginCapture(state.stream, cudaStreamCaptureModeThreadLocal), "graph");
     state.overlap = how == Launch::dependent;
@@ -255,6 +261,7 @@ void Graph::record(Launch how, void (*enqueue)(void* context), void* context) {
 }
 
 void Graph::issue() {
+    if (parts_->tasks != nullptr) return parts_->tasks->issue();
     state.launches += parts_->launches;
     check(cudaGraphLaunch(parts_->ready, state.stream), "graph");
 }
@@ -272,6 +279,7 @@ void finish() {
 }
 
 std::int64_t launches() { return state.launches; }
+Waits waits() { return cuda::task_waits(); }
 
 struct Watch::Parts {
     cudaEvent_t begin = nullptr, end = nullptr;

@@ -12,6 +12,7 @@ static void run(const Products::Args& args, Range /*range*/) noexcept {
 
 static const Variant<Products> variant{"cuda_planes",
                                        {.compute = 80,
+                                        .persistent = true,
                                         .granule = kWhole,
                                         .input = Input::q8,
                                         .layout = planes::kLayout,

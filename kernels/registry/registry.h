@@ -46,6 +46,7 @@ struct VariantBase {
     // Of the GPU that it runs on, the least compute capability, times ten; 0: it runs on the CPU.
     // Then its pointers are the GPU's, and `run` only enqueues (kernels/runtime/gpu.h).
     int compute = 0;
+    bool persistent = false;   // all that it enqueues can be tasks of one launch
     std::int64_t granule = 1;  // ranges are cut at multiples of this; kWhole: never
     Input input = Input::f32;  // the form of the activations it reads
 
@@ -72,6 +73,7 @@ template <class Op>
 struct VariantOptions {
     cpu::Features needs = cpu::none;
     int compute = 0;
+    bool persistent = false;
     bool (*supports)(const typename Op::Shape&) = nullptr;
     std::int64_t granule = 1;
     Input input = Input::f32;
@@ -109,6 +111,7 @@ public:
         info_.file = file;
         info_.needs = options.needs;
         info_.compute = options.compute;
+        info_.persistent = options.persistent;
         info_.granule = options.granule;
         info_.input = options.input;
         info_.layout = options.layout;

@@ -56,8 +56,9 @@ private:
 };
 
 // How the launches of a token reach the GPU: one by one; as one captured graph; as a graph in which
-// each kernel may start, and ask for its weights, while the one before it still runs.
-enum class Launch { stream, graph, dependent };
+// each kernel may start, and ask for its weights, while the one before it still runs; as one launch
+// whose blocks stay and run the kernels' bodies as tasks (kernels/cuda/tasks.h).
+enum class Launch { stream, graph, dependent, persistent };
 
 // A sequence of launches, recorded once and issued whole.
 class Graph {
@@ -67,7 +68,8 @@ public:
     Graph(const Graph&) = delete;
     Graph& operator=(const Graph&) = delete;
     bool ready() const;
-    // What `enqueue` enqueues in this thread is recorded, not run. Error of CUDA's by its name.
+    // What `enqueue` enqueues in this thread is recorded, not run. Error of CUDA's by its name, and
+    // where a kernel has no body that a persistent launch could run.
     void record(Launch how, void (*enqueue)(void* context), void* context);
     void issue();
 
@@ -82,6 +84,14 @@ void finish();
 
 // Kernels enqueued or recorded so far.
 std::int64_t launches();
+
+// What the blocks of persistent launches did so far: tasks that they walked through, and the time
+// that a block waited for others before them, as the mean over blocks.
+struct Waits {
+    std::int64_t waits = 0;
+    double ns = 0;
+};
+Waits waits();
 
 // Time on the GPU between two points of the stream.
 class Watch {

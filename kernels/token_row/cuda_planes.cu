@@ -10,6 +10,7 @@ static void run(const TokenRow::Args& args, Range /*range*/) noexcept {
 
 static const Variant<TokenRow> variant{"cuda_planes",
                                        {.compute = 80,
+                                        .persistent = true,
                                         .granule = kWhole,
                                         .layout = planes::kLayout,
                                         .pack_rows = planes::kRows,

@@ -37,6 +37,7 @@ const std::vector<std::string> kFolders = {
     "kernels/cuda",
     "kernels/generated",
     "kernels/<op>",
+    "kernels/persistent",
     "kernels/tool",
     "engine/protocol",
     "engine/gguf",

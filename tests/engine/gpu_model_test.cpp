@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "engine/exec/alternatives.h"
 #include "engine/model/forward.h"
 #include "engine/run/decode.h"
 #include "engine/run/model.h"
@@ -62,6 +63,10 @@ protected:
         std::sort(errors.begin(), errors.end());
         EXPECT_LE(errors[errors.size() / 2], tiny::kQuantised);
         EXPECT_LE(errors.back(), 0.5);
+    }
+    bool runs_whole_blocks(const PlanRequest& plan) {
+        Model model(tiny::path(GetParam()));
+        return model.make_arms({with(plan, {{"device", "cuda"}})}, 64)[0]->plan.block->whole;
     }
     // What the tokens' logits are, one after the other.
     std::vector<float> all_logits(const ArmOptions& options) {
@@ -172,9 +177,12 @@ TEST_P(Joined, OnAGpuABlockAloneTakesAHeadToo) {
 TEST_P(Joined, HowLaunchesAreIssuedChangesNoBit) {
     SKIP_WITHOUT_GPU();
     for (const PlanRequest& plan : {PlanRequest{}, kInParts}) {
-        const auto stream = all_logits(with(plan, {{"device", "cuda"}, {"launch", "stream"}}));
-        for (const char* launch : {"stream", "graph", "dependent"}) {
-            const auto other = all_logits(with(plan, {{"device", "cuda"}, {"launch", launch}}));
+        const auto stream =
+            all_logits(with(plan, {{"device", "cuda"}, {"launch", "stream"}, {"cache", "f16"}}));
+        for (const char* launch : {"stream", "graph", "dependent", "persistent"}) {
+            if (launch == std::string_view("persistent") && !runs_whole_blocks(plan)) continue;
+            const auto other =
+                all_logits(with(plan, {{"device", "cuda"}, {"launch", launch}, {"cache", "f16"}}));
             std::size_t n = 0;  // of values that differ; the first is shown
             for (std::size_t i = 0; i < stream.size(); ++i) {
                 if (other[i] != stream[i] && n++ == 0) {
@@ -231,7 +239,8 @@ TEST(Device, FlagsSayWhatIsAllowed) {
                                       {"device", "cuda:"},
                                       {"device", "cuda:x"},
                                       {"device", "cuda:-1"},
-                                      {"launch", "fast"}}) {
+                                      {"launch", "fast"},
+                                      {"launch", ""}}) {
         EXPECT_THROW(with({}, {{name, value}}), Error) << name << ' ' << value;
     }
     EXPECT_EQ(engine_flags(with({}, {{"device", "cuda:0"}})).at("device"), "cuda");
@@ -239,6 +248,47 @@ TEST(Device, FlagsSayWhatIsAllowed) {
     EXPECT_EQ(engine_flags(with({}, {})).at("batch"), "64");
     EXPECT_EQ(engine_flags(with({}, {{"device", "cuda"}})).at("batch"), "512");
     EXPECT_EQ(engine_flags(with({}, {{"batch", "7"}, {"device", "cuda"}})).at("batch"), "7");
+    EXPECT_EQ(engine_flags(with({}, {})).at("launch"), "dependent");
+    for (const char* launch : {"stream", "graph", "dependent", "persistent"}) {
+        EXPECT_EQ(engine_flags(with({}, {{"launch", launch}})).at("launch"), launch);
+    }
+}
+
+// What check_launch says of a plan whose ops have these variants.
+std::string launch_error(std::string_view block, const char* block_decode, const char* products,
+                         const char* cache = "f16") {
+    KernelPlan plan;
+    for (const BlockAlternative& each : block_alternatives()) {
+        if (each.name == block) plan.block = &each;
+    }
+    std::get<Choice<BlockDecode>>(plan.kernels).variant =
+        find_variant<BlockDecode>(block_decode).variant;
+    std::get<Choice<Products>>(plan.kernels).variant = find_variant<Products>(products).variant;
+    std::get<Choice<TokenRow>>(plan.kernels).variant =
+        find_variant<TokenRow>("cuda_planes").variant;
+    try {
+        check_launch(with({}, {{"device", "cuda"}, {"launch", "persistent"}, {"cache", cache}}),
+                     plan);
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "";
+}
+
+TEST(Device, WhatNoPersistentLaunchRunsIsRefused) {
+    if (find_variant<BlockDecode>("cuda_early").variant == nullptr) {
+        GTEST_SKIP() << "built without CUDA";
+    }
+    EXPECT_EQ(launch_error("whole", "cuda_early", "cuda_planes"), "");
+    const std::string parts = launch_error("joined", "cuda_early", "cuda_planes");
+    EXPECT_NE(parts.find("--step.block whole"), std::string::npos) << parts;
+    const std::string floats = launch_error("whole", "cuda_early", "cuda_planes", "f32");
+    EXPECT_NE(floats.find("--cache f16 or bf16"), std::string::npos) << floats;
+    // Deep in a text it calls kernels of another op, which have no bodies.
+    const std::string handed = launch_error("whole", "cuda_handed", "cuda_planes");
+    EXPECT_NE(handed.find("choose cuda_early, cuda_lean,"), std::string::npos) << handed;
+    const std::string triton = launch_error("whole", "cuda_early", "cuda_generated_triton");
+    EXPECT_NE(triton.find("choose cuda_planes,"), std::string::npos) << triton;
 }
 
 TEST(Device, VariantsOfTheOtherDeviceAreRefused) {
