@@ -39,8 +39,8 @@ void set_engine_flag(ArmOptions& options, const std::string& name, const std::st
 // Every flag with its effective value.
 std::map<std::string, std::string> engine_flags(const ArmOptions& options);
 
-// Error where the arm's tokens shall be one launch and the plan has something that cannot be part of
-// it.
+// Error where the arm's tokens shall be one launch and the plan has something that cannot be part
+// of it.
 void check_launch(const ArmOptions& options, const KernelPlan& plan);
 
 // threads 0 means all CPUs that this process may use.
