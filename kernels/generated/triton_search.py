@@ -11,8 +11,10 @@ import datetime
 import json
 import multiprocessing
 import os
+import pathlib
 import random
 import statistics
+import sys
 
 import numpy as np
 import torch
@@ -163,3 +165,35 @@ def save(path, chosen_of):
     path.write_text(json.dumps({
         "triton": triton.__version__, "gpu": torch.cuda.get_device_name(0),
         "date": datetime.date.today().isoformat(), **chosen_of}, indent=1) + "\n")
+
+
+def tune_shapes(script, shapes, compile_in_worker, configurations, choose):
+    """Chooses for each shape in both ways, and writes the choice."""
+    compile_all(compile_in_worker,
+                [(shape, chosen, overlap) for shape in shapes for overlap in (False, True)
+                 for chosen in configurations(shape, (True, False) if overlap else (True,))])
+    chosen_of = {way: {} for way in WAYS}
+    for shape in shapes:
+        for way, chosen in zip(WAYS, choose(shape)):
+            chosen_of[way][shape] = chosen
+    save(script.choice, chosen_of)
+
+
+def check_shapes(script, worst_error, name_of):
+    """Whether a choice misses its bound."""
+    choice = json.loads(script.choice.read_text())
+    failed = False
+    for way in WAYS:
+        for shape, chosen in choice[way].items():
+            error = worst_error(shape, chosen)
+            failed = failed or not error <= 1
+            print(f"{way} {shape}: {error:.3f} of the bound, {name_of(chosen)}")
+    return failed
+
+
+def run_verb(verbs):
+    """The verb on the command line; returns the exit code."""
+    if len(sys.argv) != 2 or sys.argv[1] not in verbs:
+        name = pathlib.Path(sys.argv[0]).name
+        sys.exit(f"{name}: found {sys.argv[1:]}; allowed: {', '.join(verbs)}")
+    return 1 if verbs[sys.argv[1]]() else 0

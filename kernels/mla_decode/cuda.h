@@ -13,6 +13,16 @@ void run_mla_decode(const MlaDecode::Args& args, bool as_floats, int cluster);
 // matrices, a cache of halves and the models' latent width.
 bool deep_fits(const MlaDecode::Args& args);
 void run_deep(const MlaDecode::Args& args, int cluster);
+// Its first kernel alone, and what it and the next ones hand each other: queries in latent space
+// (halves, [n_heads][width]); of each part of the positions the sums ([parts][n_heads][kv_rank]),
+// the largest score and Σ e^(score − largest) ([parts][n_heads][2]).
+void run_deep_query(const MlaDecode::Args& args, int cluster);
+struct DeepScratch {
+    void* query;
+    float* sums;
+    float* most;
+};
+DeepScratch deep_scratch(const MlaDecode::Args& args);
 constexpr std::int64_t kDeepFrom = 512;
 constexpr int kDeepParts = 128;  // blocks that share the positions
 static_assert(kDeepParts == MlaDecode::kParts);

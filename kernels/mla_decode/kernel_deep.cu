@@ -300,30 +300,45 @@ bool deep_fits(const MlaDecode::Args& args) {
            q4_0(args.v_b);
 }
 
-void run_deep(const MlaDecode::Args& args, int cluster) {
-    using U = Unit<Form::q4_0>;
-    const MlaCall call = call_of(args, false);
-    const int n_heads = static_cast<int>(args.shape.n_heads);
-    auto* query = reinterpret_cast<__half*>(args.scratch);
+DeepScratch deep_scratch(const MlaDecode::Args& args) {
+    const std::int64_t n_heads = args.shape.n_heads;
     float* sums = args.scratch + n_heads * kWidth;
-    float* most = sums + static_cast<std::int64_t>(kDeepParts) * n_heads * kRank;
+    return {args.scratch, sums, sums + kDeepParts * n_heads * kRank};
+}
+
+void run_deep_query(const MlaDecode::Args& args, int cluster) {
     Size size;
     size.threads = kThreads;
     size.cluster = cluster;
-    size.blocks = n_heads * cluster;
+    size.blocks = static_cast<int>(args.shape.n_heads) * cluster;
     size.shared_bytes = memory_of(args.shape);
-    launch(query_kernel<U>, size, call, query);
-    const TilesCall tiles = {query,         reinterpret_cast<const __half*>(args.cache),
-                             args.position, n_heads,
-                             args.scale,    sums,
-                             most};
+    launch(query_kernel<Unit<Form::q4_0>>, size, call_of(args, false),
+           static_cast<__half*>(deep_scratch(args).query));
+}
+
+void run_deep(const MlaDecode::Args& args, int cluster) {
+    const int n_heads = static_cast<int>(args.shape.n_heads);
+    const DeepScratch scratch = deep_scratch(args);
+    run_deep_query(args, cluster);
+    const TilesCall tiles = {static_cast<const __half*>(scratch.query),
+                             reinterpret_cast<const __half*>(args.cache),
+                             args.position,
+                             n_heads,
+                             args.scale,
+                             scratch.sums,
+                             scratch.most};
     Size of_tiles;
     of_tiles.threads = kTileThreads;
     of_tiles.blocks = kDeepParts;
     of_tiles.shared_bytes = sizeof(TileMemory);
     launch(tiles_kernel, of_tiles, tiles);
-    const JoinCall join = {call, n_heads, kDeepParts, sums, most};
-    launch(join_kernel<U>, size, join);
+    const JoinCall join = {call_of(args, false), n_heads, kDeepParts, scratch.sums, scratch.most};
+    Size of_join;
+    of_join.threads = kThreads;
+    of_join.cluster = cluster;
+    of_join.blocks = n_heads * cluster;
+    of_join.shared_bytes = memory_of(args.shape);
+    launch(join_kernel<Unit<Form::q4_0>>, of_join, join);
 }
 
 }  // namespace steady::cuda

@@ -16,7 +16,7 @@ import torch
 
 from triton_attention import (KERNELS, KNOBS, RANK, ROT, SCRIPT, constants_of, name_of)
 from triton_search import (WAYS, any_planes, autotuned, chained, compile_all, first_right, on_gpu,
-                           random_planes, save)
+                           random_planes, run_verb, save)
 
 WIDTH = RANK + ROT
 N_HEADS, N_VALUE = 20, 256  # of GLM-4.7-Flash
@@ -155,12 +155,5 @@ def check():
     return failed
 
 
-def main():
-    verbs = {"check": check, "tune": tune}
-    if len(sys.argv) != 2 or sys.argv[1] not in verbs:
-        sys.exit(f"triton_attention_tune.py: found {sys.argv[1:]}; allowed: {', '.join(verbs)}")
-    return 1 if verbs[sys.argv[1]]() else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_verb({"check": check, "tune": tune}))

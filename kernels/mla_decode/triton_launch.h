@@ -12,23 +12,6 @@ namespace steady::cuda {
 
 constexpr int kTritonCluster = 8;  // blocks of a head, in the hand-written kernels
 
-// What the three kernels hand each other, as in kernel_deep.cu: queries in latent space (halves,
-// [n_heads][width]); of each part of the positions the sums ([parts][n_heads][kv_rank]), the
-// largest score and Σ e^(score − largest) ([parts][n_heads][2]).
-struct TritonScratch {
-    void* query;
-    float* sums;
-    float* most;
-};
-inline TritonScratch scratch_of(const MlaDecode::Args& args) {
-    const MlaDecodeShape& s = args.shape;
-    float* sums = args.scratch + s.n_heads * s.width();
-    return {args.scratch, sums, sums + kDeepParts * s.n_heads * s.kv_rank};
-}
-
-// The queries, and this token's row of the cache, hand-written. In cuda_generated_triton.cu.
-void run_triton_query(const MlaDecode::Args& args);
-
 inline Size size_of(const TritonAttention& kernel, std::int64_t blocks) {
     Size size;
     size.blocks = static_cast<int>(blocks);
@@ -49,9 +32,9 @@ void run_triton_attention(const MlaDecode::Args& args) {
     static PtxKernel tiles = {kTiles.ptx, "tiles"}, join = {kJoin.ptx, "join"};
     const MlaDecodeShape& s = args.shape;
     if (!deep_fits(args) || s.n_value % kJoin.rows != 0) return run_hand_written(args);
-    const TritonScratch scratch = scratch_of(args);
+    const DeepScratch scratch = deep_scratch(args);
     const int n_heads = static_cast<int>(s.n_heads);
-    run_triton_query(args);
+    run_deep_query(args, kTritonCluster);
     const int groups = (n_heads + kTiles.heads - 1) / kTiles.heads;
     launch_triton_kernel<kTritonAttentionScratch>(tiles, size_of(kTiles, groups * kTiles.parts),
                                                   scratch.query, args.cache, args.position,

@@ -7,7 +7,6 @@
 kernels/generated/triton_search.py has the two ways.
 """
 import functools
-import json
 import sys
 
 import numpy as np
@@ -15,8 +14,8 @@ import torch
 
 from triton_products import (GATED, KNOBS, NORMED, SCRIPT, SHAPES, constants_of, name_of,
                              products)
-from triton_search import (WAYS, any_planes, autotuned, chained, compile_all, first_right,
-                           multiprocessors, on_gpu, random_planes, save)
+from triton_search import (any_planes, autotuned, chained, check_shapes, first_right,
+                           multiprocessors, on_gpu, random_planes, run_verb, tune_shapes)
 
 
 # What is chosen from. PER_SM 0: a program for each group of rows. When consumers may start is
@@ -132,33 +131,12 @@ def choose(shape):
 
 
 def tune():
-    compile_all(compile_in_worker,
-                [(shape, chosen, overlap) for shape in SHAPES for overlap in (False, True)
-                 for chosen in configurations(shape, (True, False) if overlap else (True,))])
-    chosen_of = {way: {} for way in WAYS}
-    for shape in SHAPES:
-        for way, chosen in zip(WAYS, choose(shape)):
-            chosen_of[way][shape] = chosen
-    save(SCRIPT.choice, chosen_of)
+    tune_shapes(SCRIPT, SHAPES, compile_in_worker, configurations, choose)
 
 
 def check():
-    choice = json.loads(SCRIPT.choice.read_text())
-    failed = False
-    for way in WAYS:
-        for shape, chosen in choice[way].items():
-            error = worst_error(shape, chosen)
-            failed = failed or not error <= 1
-            print(f"{way} {shape}: {error:.3f} of the bound, {name_of(chosen)}")
-    return failed
-
-
-def main():
-    verbs = {"check": check, "tune": tune}
-    if len(sys.argv) != 2 or sys.argv[1] not in verbs:
-        sys.exit(f"triton_products_tune.py: found {sys.argv[1:]}; allowed: {', '.join(verbs)}")
-    return 1 if verbs[sys.argv[1]]() else 0
+    return check_shapes(SCRIPT, worst_error, name_of)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_verb({"check": check, "tune": tune}))
