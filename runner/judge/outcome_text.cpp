@@ -94,6 +94,13 @@ std::string outcome_sentence(const Spec& spec, const Analysis& analysis) {
         return fmt::format("No gain of {} or more was shown: {}.",
                            size_of(gate->floor + gate->worth), numbers);
     }
+    if (analysis.why == "guard_open" && gate->goal == Goal::equivalent) {
+        return fmt::format(
+            "No decision: {}; that A and B differ by less than {} is shown, but a guard could not "
+            "be "
+            "settled.",
+            numbers, size_of(gate->margin));
+    }
     // With an open guard the effect is shown already: the pairs that it needs are no answer.
     const std::size_t pairs_needed = analysis.sentence.find("; an effect of this size needs");
     if (analysis.why == "guard_open" && pairs_needed != std::string::npos)

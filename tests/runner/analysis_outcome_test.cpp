@@ -10,6 +10,7 @@
 namespace steady {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -99,6 +100,14 @@ TEST(AnalysisOutcome, OnlyWhatTheIntervalExcludesIsClaimed) {
     EXPECT_EQ(outcome_sentence(spec, guarded), guarded.sentence);
     guarded.why = "guard_open";
     EXPECT_EQ(outcome_sentence(spec, guarded), "No decision: it is faster; a guard is open.");
+    Spec equal = spec;
+    for (Gate& gate : equal.gates) {
+        gate.goal = Goal::equivalent;
+        gate.margin = 0.02;
+    }
+    EXPECT_THAT(outcome_sentence(equal, guarded),
+                AllOf(HasSubstr("differ by less than 2 % is shown"), HasSubstr("a guard"),
+                      Not(HasSubstr("faster"))));
     EXPECT_THAT(said(Verdict::reject, "regression", -0.03, 0.001), Not(HasSubstr("or worse")));
     EXPECT_THAT(said(Verdict::reject, "no_worthwhile_gain", -0.03, 0.008),
                 HasSubstr("No gain of 1 % or more was shown"));
