@@ -2,9 +2,8 @@
 // the blocks that share the positions: each hands on its own sums, a part. A block of the values
 // takes 64 of the latent's columns from all parts, which is as much as all columns of few parts,
 // multiplies them with its columns of the head's values, and a head's eight blocks send each other
-// what they got. The code of a step is short, since a kernel waits for its own instructions: loops
-// are not unrolled where a repetition costs less than the way of its copy from the second-level
-// cache. For .cu files alone.
+// what they got. Most loops are not unrolled: with half as many instructions the model was 1 %
+// faster. For .cu files alone.
 #pragma once
 
 #include "kernels/block_decode/body_tiles.h"
@@ -322,6 +321,67 @@ struct PartsBody {
     }
 };
 
+#if __CUDA_ARCH__ >= 900
+
+// Each warp's sums of its parts' columns, weighted; all warps together have all parts.
+template <class T>
+__device__ void join_parts(const ValuesCall& call, int head, int share, int n_parts,
+                           float (*columns)[kColumns]) {
+    const int t = static_cast<int>(threadIdx.x), lane = t % 32, warp = t / 32;
+    // A thread reads eight columns of every kPartsAtOnce-th part, all at once.
+    const int eight = t % (kColumns / 8), first = t / (kColumns / 8);
+    const long long at = static_cast<long long>(head * kAttentionTeam + share) * kPartBlocks;
+    uint4 v[kPartLoads];
+    float2 of[kPartLoads];
+#pragma unroll
+    for (int i = 0; i < kPartLoads; ++i) {
+        const int p = i * kPartsAtOnce + first, of_lane = i * 32 + lane;
+        v[i] = {0, 0, 0, 0};
+        if (p < n_parts) {
+            v[i] = __ldcg(reinterpret_cast<const uint4*>(call.sums) + (at + p) * (kColumns / 8) +
+                          eight);
+        }
+        of[i] = {-INFINITY, 0};
+        if (of_lane < n_parts) {
+            of[i] =
+                __ldcg(reinterpret_cast<const float2*>(call.most) + head * kPartBlocks + of_lane);
+        }
+    }
+    static_assert(kPartsAtOnce == 32);
+    float most = -INFINITY, weight[kPartLoads], total = 0;
+#pragma unroll
+    for (int i = 0; i < kPartLoads; ++i) most = fmaxf(most, of[i].x);
+    most = warp_largest(most);
+#pragma unroll
+    for (int i = 0; i < kPartLoads; ++i) {
+        weight[i] = of[i].x == -INFINITY ? 0.0F : __expf(of[i].x - most) * of[i].y;
+        total += weight[i];
+    }
+    const float part = 1.0F / warp_sum(total);
+    float sum[8] = {};
+#pragma unroll
+    for (int i = 0; i < kPartLoads; ++i) {
+        add_eight<T>(sum, v[i], __shfl_sync(0xFFFFFFFFU, weight[i], first));
+    }
+    // Over the four lanes that have the same columns; each keeps two of the eight.
+    const bool upper = lane & 16, second = lane & 8;
+    float four[4], two[2];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        const float other = __shfl_xor_sync(0xFFFFFFFFU, upper ? sum[i] : sum[4 + i], 16);
+        four[i] = (upper ? sum[4 + i] : sum[i]) + other;
+    }
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+        const float other = __shfl_xor_sync(0xFFFFFFFFU, second ? four[i] : four[2 + i], 8);
+        two[i] = (second ? four[2 + i] : four[i]) + other;
+    }
+    float* to = &columns[warp][8 * eight + (upper ? 4 : 0) + (second ? 2 : 0)];
+    *reinterpret_cast<float2*>(to) = {two[0] * part, two[1] * part};
+}
+
+#endif
+
 // A share of a head's columns from all parts, times the same columns of all its values' rows; the
 // eight blocks of a head exchange what that came to, so that each has all of its share of the rows.
 template <class T, bool kAllQ4>
@@ -347,10 +407,9 @@ struct ValuesBody {
         const Team team = Team::own();
         const int t = static_cast<int>(threadIdx.x), lane = t % 32, warp = t / 32;
         const int head = place.block() / kAttentionTeam, n_heads = place.blocks() / kAttentionTeam;
-        if (t == 0) {
-            make_arrivals(kept.arrivals, 1);
-            expect(kept.arrivals, kAttentionTeam * kMostValueRows * 4);
-        }
+        if (t == 0) make_arrivals(kept.arrivals, 1);
+        __syncwarp();  // else racecheck takes the two for accesses of two threads
+        if (t == 0) expect(kept.arrivals, kAttentionTeam * kMostValueRows * 4);
         __syncwarp();
         arrive_in_cluster();
         // A thread multiplies both units of a row, or one where there are half as many rows.
@@ -367,57 +426,7 @@ struct ValuesBody {
         const int n_parts = (position + each) / each;  // of blocks that had positions
         place.wait();
         if (c.late) place.let_consumers_start();
-        // A thread reads eight columns of every kPartsAtOnce-th part, all at once.
-        const int eight = t % (kColumns / 8), first = t / (kColumns / 8);
-        const long long at =
-            static_cast<long long>(head * kAttentionTeam + team.rank) * kPartBlocks;
-        uint4 v[kPartLoads];
-        float2 of[kPartLoads];
-#pragma unroll
-        for (int i = 0; i < kPartLoads; ++i) {
-            const int p = i * kPartsAtOnce + first, of_lane = i * 32 + lane;
-            v[i] = {0, 0, 0, 0};
-            if (p < n_parts) {
-                v[i] = __ldcg(reinterpret_cast<const uint4*>(call.sums) +
-                              (at + p) * (kColumns / 8) + eight);
-            }
-            of[i] = {-INFINITY, 0};
-            if (of_lane < n_parts) {
-                of[i] = __ldcg(reinterpret_cast<const float2*>(call.most) + head * kPartBlocks +
-                               of_lane);
-            }
-        }
-        static_assert(kPartsAtOnce == 32);
-        float most = -INFINITY, weight[kPartLoads], total = 0;
-#pragma unroll
-        for (int i = 0; i < kPartLoads; ++i) most = fmaxf(most, of[i].x);
-        most = warp_largest(most);
-#pragma unroll
-        for (int i = 0; i < kPartLoads; ++i) {
-            weight[i] = of[i].x == -INFINITY ? 0.0F : __expf(of[i].x - most) * of[i].y;
-            total += weight[i];
-        }
-        const float part = 1.0F / warp_sum(total);
-        float sum[8] = {};
-#pragma unroll
-        for (int i = 0; i < kPartLoads; ++i) {
-            add_eight<T>(sum, v[i], __shfl_sync(0xFFFFFFFFU, weight[i], first));
-        }
-        // Over the four lanes that have the same columns; each keeps two of the eight.
-        const bool upper = lane & 16, second = lane & 8;
-        float four[4], two[2];
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const float other = __shfl_xor_sync(0xFFFFFFFFU, upper ? sum[i] : sum[4 + i], 16);
-            four[i] = (upper ? sum[4 + i] : sum[i]) + other;
-        }
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-            const float other = __shfl_xor_sync(0xFFFFFFFFU, second ? four[i] : four[2 + i], 8);
-            two[i] = (second ? four[2 + i] : four[i]) + other;
-        }
-        float* to = &kept.columns[warp][8 * eight + (upper ? 4 : 0) + (second ? 2 : 0)];
-        *reinterpret_cast<float2*>(to) = {two[0] * part, two[1] * part};
+        join_parts<T>(call, head, team.rank, n_parts, kept.columns);
         __syncthreads();
         const Handed x = handed_at(kept.handed, kColumns);
         if (warp == 0) {
