@@ -1,6 +1,6 @@
 // What the runner and `steady-engine session FILE` say to each other: one JSON object per line,
 // requests on stdin, replies on stdout, each reply echoing its request's nonce. Plain structs here;
-// their JSON form is engine/protocol/session_json.h (heavy header, two translation units use it).
+// their JSON form is engine/protocol/session_json.h.
 //
 //   open         → what was applied: both arms' frozen plans, read back from what will run
 //   correctness  → how far B's outputs are from A's, on the workload

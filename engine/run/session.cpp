@@ -131,17 +131,6 @@ __attribute__((noinline)) Reply answer_shifted(Session& session, const Request& 
     return std::visit(Answer{session}, request);
 }
 
-// The nonce of a line that may not even be JSON, for its error reply.
-std::string nonce_of(const std::string& line) {
-    try {
-        const Json json = parse_line(line);
-        const auto nonce = json.is_object() ? json.find("nonce") : json.end();
-        return nonce != json.end() && nonce->is_string() ? nonce->get<std::string>() : "";
-    } catch (const std::exception&) {
-        return "";
-    }
-}
-
 // One line of at most kMaxLine bytes; a longer one is read to its end and answered by an error.
 bool read_line(std::istream& in, std::string& line, bool& too_long) {
     line.clear();

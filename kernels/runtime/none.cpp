@@ -1,4 +1,5 @@
-// Built where no CUDA toolkit was found: there is no GPU, and whoever asks for one learns why.
+// Built without a CUDA toolkit, or told to leave it out: there is no GPU, and whoever asks for one
+// learns why.
 #include "kernels/base/error.h"
 #include "kernels/runtime/gpu.h"
 
@@ -7,7 +8,8 @@ namespace {
 
 constexpr const char* kWhy =
     "this program was built without CUDA: install a CUDA toolkit (nvcc 12.4 or newer), so that "
-    "`nvcc` is on the PATH or in /usr/local/cuda/bin, configure again and build again";
+    "`nvcc` is on the PATH or in /usr/local/cuda/bin, configure again with -DSTEADY_CUDA=ON and "
+    "build again";
 
 [[noreturn]] void refuse() { throw Error{kWhy}; }
 

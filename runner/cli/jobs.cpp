@@ -206,7 +206,7 @@ Record run_here(const Spec& spec, const Arguments& arguments,
                 std::shared_ptr<PreparedWeights> weights, const SweepReport* sweep,
                 IfDecided decided) {
     refuse_sweep(spec);
-    const std::string url = database_url(arguments.get("db"));
+    const std::string url = command_database(arguments);
     if (!weights) weights = std::make_shared<PreparedWeights>();
     SubmitOptions mine;
     mine.commits = check_program(spec, arguments, weights);

@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "runner/base/text.h"
@@ -33,8 +35,23 @@ std::string user_name() {
 
 }  // namespace
 
+std::string command_database(const Arguments& arguments) {
+    using std::chrono::steady_clock;
+    static std::mutex guard;
+    static std::string named, url;
+    static steady_clock::time_point asked;
+    const std::string given = arguments.get("db");
+    const std::lock_guard lock(guard);
+    if (url.empty() || named != given || steady_clock::now() - asked > std::chrono::seconds(30)) {
+        url = database_url(given);
+        named = given;
+        asked = steady_clock::now();
+    }
+    return url;
+}
+
 Store open_store(const Arguments& arguments, DatabaseRole role) {
-    return Store({.url = database_url(arguments.get("db")),
+    return Store({.url = command_database(arguments),
                   .role = role,
                   .client = "cli",
                   .actor = "cli " + user_name()});

@@ -17,7 +17,11 @@
 
 namespace steady {
 
-// --db, STEADY_DATABASE_URL or the private database; migrated.
+// --db, STEADY_DATABASE_URL or the private database; migrated. Asked again within 30 s the answer is
+// the same: a command opens several stores, and each look takes two connections.
+std::string command_database(const Arguments& arguments);
+
+// A connection of its own to command_database().
 Store open_store(const Arguments& arguments, DatabaseRole role = DatabaseRole::owner);
 
 // The analysis of a record's stored samples; finished: no more pairs will come.

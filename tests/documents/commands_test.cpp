@@ -48,12 +48,7 @@ public:
     explicit Checkout(bool first_start)
         : root_(temporary_folder("steady-guide-XXXXXX")),
           state_(temporary_folder("steady-state-XXXXXX")) {
-        static const std::set<std::string> kLeft = {"build", ".git", ".steady", "node_modules"};
-        for (const auto& entry : fs::directory_iterator(kSource)) {
-            const std::string name = entry.path().filename().string();
-            if (kLeft.contains(name)) continue;
-            run("cp -r '" + entry.path().string() + "' " + name);
-        }
+        copy(kSource, root_);
         fs::create_directories(root_ / "build/release");
         fs::create_directory_symlink(STEADY_BIN_DIR, root_ / "build/release/bin");
         std::ofstream(root_ / "build/release/.built-programs") << "\n";
@@ -119,6 +114,24 @@ public:
     }
 
 private:
+    // The tests' data, half of the tree, is only read.
+    static void copy(const fs::path& from, const fs::path& to) {
+        static const std::set<std::string> kLeft = {"build", ".git", ".steady", "node_modules",
+                                                    "screenshots"};
+        for (const auto& entry : fs::directory_iterator(from)) {
+            const fs::path name = entry.path().filename();
+            if (kLeft.contains(name.string())) continue;
+            if (entry.path() == kSource / "tests/data") {
+                fs::create_directory_symlink(entry.path(), to / name);
+            } else if (entry.is_directory()) {
+                fs::create_directory(to / name, entry.path());
+                copy(entry.path(), to / name);
+            } else {
+                fs::copy(entry.path(), to / name);
+            }
+        }
+    }
+
     fs::path root_, state_;
 };
 

@@ -67,7 +67,7 @@ protected:
     // A program that does so much work, in files that are never the same twice.
     void commit(int work, const std::string& says = "right") {
         const std::string n = std::to_string(commits.size());
-        repository.write("bench", "sleep " + pause + "\necho 'sum: " + says +
+        repository.write("bench", pause + "\necho 'sum: " + says +
                                       "'\necho '{\"metric\": \"work_items\", \"value\": " +
                                       std::to_string(work) + ", \"direction\": \"lower\"}'\n");
         repository.write("notes", n + "\n");
@@ -114,7 +114,7 @@ protected:
         return "not tested";
     }
 
-    std::string file, pause = "0";
+    std::string file, pause;
 };
 
 TEST_F(BisectSearch, TheCulpritIsFoundConfirmedAndWrittenDown) {
@@ -320,7 +320,7 @@ TEST_F(BisectSearch, EqualFilesAreNotMeasuredTwice) {
 }
 
 TEST_F(BisectSearch, AKilledSearchGoesOnAndMeasuresNothingTwice) {
-    pause = "0.02";  // the kill must meet the search in the middle of a step
+    pause = "sleep 0.02";  // the kill must meet the search in the middle of a step
     line(6, 4);
     for (const std::size_t until : {1U, 2U}) {
         const pid_t child = cli.start({"bisect", commits.front(), commits.back(), file});

@@ -40,8 +40,8 @@ protected:
         repository.write(
             "bench",
             fmt::format("w={}\n"
-                        "n=$(od -An -N2 -tu2 /dev/urandom | tr -d ' ')\n"
-                        "[ -e {} ] && w=$((w + w * (n % 2001 - 1000) / 100000))\n"
+                        "[ -e {} ] && n=$(od -An -N2 -tu2 /dev/urandom | tr -d ' ') &&\n"
+                        "w=$((w + w * (n % 2001 - 1000) / 100000))\n"
                         "echo '{{\"metric\": \"work_items\", \"value\": '$w', \"direction\": "
                         "\"lower\"}}'\n",
                         work, repository.beside("noisy")));

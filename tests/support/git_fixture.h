@@ -45,7 +45,9 @@ public:
     }
     std::string git(const std::vector<std::string>& words, const std::string& in = {}) const {
         ChildOptions options;
-        options.argv = {"/usr/bin/git", "-c", "protocol.file.allow=always"};
+        // No look for work in the background behind each commit.
+        options.argv = {"/usr/bin/git", "-c", "protocol.file.allow=always", "-c",
+                        "maintenance.auto=false"};
         options.argv.insert(options.argv.end(), words.begin(), words.end());
         options.directory = in.empty() ? path() : in;
         options.env = {{"GIT_CONFIG_GLOBAL", "/dev/null"},
