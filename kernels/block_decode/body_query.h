@@ -9,7 +9,8 @@ namespace steady::cuda {
 
 struct QueryCall {
     AttentionCall attention;
-    float* out;  // [n_heads][rank + rot] of the cache's type
+    float* out;      // of the cache's type
+    bool in_pieces;  // else [n_heads][rank + rot]
 };
 
 // What a head's query in latent space is made from, in shared memory.
@@ -40,10 +41,10 @@ __host__ __device__ inline std::size_t lay_out(const AttentionCall& c, unsigned 
 template <class T, bool kAllQ4>
 struct QueryBody {
     using Call = QueryCall;
-    static constexpr int kThreads = cuda::kThreads, kBlocks = 4, kArrivals = 1;
+    static constexpr int kThreads = cuda::kThreads, kBlocks = 4, kArrivals = 2;
     struct Kept {
-        Arrival arrivals[1];
-        float factors[2];  // of the query's norm, of the latent's
+        Arrival arrivals[2];  // of the rows, of what other blocks send
+        float factors[2];     // of the query's norm, of the latent's
         alignas(16) float values[kUnit];
         alignas(16) unsigned char handed[kWarps * 48];
     };
@@ -65,9 +66,10 @@ struct QueryBody {
         QueryRoom room;
         lay_out(call, reinterpret_cast<unsigned char*>(memory), room);
         const bool has_query = unit < call.query_units;
-        arrive_in_cluster();
+        constexpr int kShare = kKnownRank / kAttentionTeam;
         if (t == 0) {
-            make_arrivals(&arrival, 1);
+            make_arrivals(kept.arrivals, 2);
+            expect(kept.arrivals + 1, call.nope_units * kShare * 4);
             if (has_query && call.query != nullptr) {
                 expect(&arrival, q_bytes_of(call));
                 ask_rows(room.q_rows, h.q_b,
@@ -75,6 +77,8 @@ struct QueryBody {
                          &arrival);
             }
         }
+        __syncwarp();
+        arrive_in_cluster();
         const int position = __ldcg(h.position);
         KeyRows<kAllQ4> keys;
         Angle own_angle = {}, query_angle = {};
@@ -90,6 +94,12 @@ struct QueryBody {
             own_weights = __ldg(reinterpret_cast<const float2*>(h.latent.other) + t);
             if (2 * t < kKnownRot) own_angle = Angle::at(h, position, t);
         }
+        const int n_heads = place.blocks() / team.size;
+        const auto put = [&](int column, float2 v) {
+            int at = head * (kKnownRank + kKnownRot) + column;
+            if (query.in_pieces) at = place_in_pieces(column, head, n_heads);
+            put_two(out + at, v);
+        };
         place.wait();
         if (call.late) place.let_consumers_start();
         float2 latent = {}, rot = {};
@@ -117,23 +127,21 @@ struct QueryBody {
         }
         __syncthreads();
         wait_in_cluster();  // nobody writes into a block that has not begun
-        constexpr int kShare = kKnownRank / kAttentionTeam;
-        T* own_out = out + head * (kKnownRank + kKnownRot);
         if (unit < call.nope_units) {
             absorb<kAllQ4>(h, head, unit, values, handed, keys, [&](int r, float sum) {
-                team.of(room.absorbed + unit * kShare, r / kShare)[r % kShare] = sum;
+                send(room.absorbed + unit * kShare + r % kShare, kept.arrivals + 1, r / kShare,
+                     sum);
             });
         } else if (has_query && t < kUnit / 2) {
-            put_two(own_out + kKnownRank + (unit - call.nope_units) * kUnit + 2 * t,
-                    query_angle.turn({values[2 * t], values[2 * t + 1]}));
+            put(kKnownRank + (unit - call.nope_units) * kUnit + 2 * t,
+                query_angle.turn({values[2 * t], values[2 * t + 1]}));
         }
         __syncwarp();
-        meet_arrive();
         if (makes_row) {
             make_own_row<true>(call, room.row, position, factors[1], latent, own_weights, rot,
                                own_angle, true);
         }
-        wait_in_cluster();
+        await_sent(kept.arrivals + 1);
         if (t < kShare / 2) {
             float2 sum = {0, 0};
             for (int u = 0; u < call.nope_units; ++u) {
@@ -141,7 +149,7 @@ struct QueryBody {
                     *reinterpret_cast<const float2*>(room.absorbed + u * kShare + 2 * t);
                 sum = {sum.x + v.x, sum.y + v.y};
             }
-            put_two(own_out + team.rank * kShare + 2 * t, sum);
+            put(team.rank * kShare + 2 * t, sum);
         }
 #endif
     }

@@ -35,6 +35,7 @@ struct Ways {
     // The experts' outputs ask for their rows when the experts are chosen. With `late` alone: who
     // waits for the choice must have started after the first kernel's end, which clears it.
     bool early = false;
+    bool parts = false;  // with `tiles`: blocks that share the positions do not meet
 };
 void run_phase(const BlockDecode::Args& args, int phase, const Ways& ways);
 void run_first(const BlockDecode::Args& args);
@@ -42,6 +43,7 @@ void run_attention(const BlockDecode::Args& args, const Ways& ways);
 // The same deep in a text, where all heads share tiles of the cache.
 bool tiles_fit(const BlockDecodeShape& shape);
 void run_tiles(const BlockDecode::Args& args, const Ways& ways);
+void run_parts(const BlockDecode::Args& args, const Ways& ways);
 void run_output(const BlockDecode::Args& args, bool from_floats, const Ways& ways);
 void run_hidden(const BlockDecode::Args& args, const Ways& ways);
 void run_outputs(const BlockDecode::Args& args, const Ways& ways);

@@ -313,16 +313,34 @@ __device__ inline void await(Arrival* arrival) {
     }
 }
 
-// The two halves of a meeting of the cluster's blocks, which orders nothing; and a first half
-// behind which lies what the block wrote.
+// The two halves of a meeting of the cluster's blocks, which orders nothing.
 __device__ inline void arrive_in_cluster() {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
-__device__ inline void meet_arrive() {
-    asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
-}
 __device__ inline void wait_in_cluster() {
     asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+}
+
+// A word to the same place in another block of the cluster, which waits for all its bytes by
+// await_sent(): nobody meets. `arrival` expects them.
+__device__ inline void send(float* mine, Arrival* arrival, int other, float value) {
+    asm volatile(
+        "{ .reg .b32 to, at; mapa.shared::cluster.u32 to, %0, %2; mapa.shared::cluster.u32 at, %1, "
+        "%2; st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [to], %3, [at]; }" ::
+            "r"(in_shared(mine)),
+        "r"(in_shared(arrival)), "r"(other), "r"(__float_as_uint(value))
+        : "memory");
+}
+__device__ inline void await_sent(Arrival* arrival) {
+    unsigned done = 0;
+    while (done == 0) {
+        asm volatile(
+            "{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], 0; "
+            "selp.u32 %0, 1, 0, p; }"
+            : "=r"(done)
+            : "r"(in_shared(arrival))
+            : "memory");
+    }
 }
 
 // Rows first_row … + rows of m, whole chunks, to shared memory; by one thread.

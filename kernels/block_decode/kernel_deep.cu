@@ -10,7 +10,7 @@ void run(const AttentionCall& call, const BlockDecode::Args& args) {
     float* query = args.attention.scratch;
     float* sums = query + static_cast<std::ptrdiff_t>(n_heads) * kWidth;
     float* most = sums + static_cast<std::ptrdiff_t>(kParts) * n_heads * kRank / 2;
-    run_query(call, n_heads, query);
+    run_query(call, n_heads, query, false);
     Size size;
     size.threads = kThreads;
     size.cluster = kAttentionTeam;

@@ -48,6 +48,8 @@ void run_phase(const BlockDecode::Args& args, int phase, const Ways& ways) {
         case 0:
             return run_first(args);
         case 1:
+            // A part's block would have a multiprocessor of a persistent launch for itself.
+            if (tiles && ways.parts && !recording_tasks()) return run_parts(args, ways);
             if (tiles) return run_tiles(args, ways);
             if (from_floats) return run_deep(args.attention, kAttentionTeam);
             return run_attention(args, ways);

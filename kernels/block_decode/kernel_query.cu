@@ -12,14 +12,14 @@ void run(const QueryCall& call, const Size& size) {
 
 }  // namespace
 
-void run_query(const AttentionCall& call, int n_heads, float* out) {
+void run_query(const AttentionCall& call, int n_heads, float* out, bool in_pieces) {
     QueryRoom room = {};
     Size size;
     size.threads = kThreads;
     size.cluster = kAttentionTeam;
     size.blocks = n_heads * kAttentionTeam;
     size.shared_bytes = lay_out(call, nullptr, room);
-    const QueryCall query = {call, out};
+    const QueryCall query = {call, out, in_pieces};
     call.head.value == Value::f16 ? run<__half>(query, size) : run<__nv_bfloat16>(query, size);
 }
 

@@ -25,8 +25,14 @@ struct AttentionCall {
     bool late;  // the kernel behind starts when the query is there
 };
 
-// Deep in a text: queries in latent space, [n_heads][rank + rot] of the cache's type.
-void run_query(const AttentionCall& call, int n_heads, float* out);
+// Deep in a text: queries in latent space of the cache's type, [n_heads][rank + rot] or in pieces.
+void run_query(const AttentionCall& call, int n_heads, float* out, bool in_pieces);
+// Where the tensor cores read a warp's columns of all heads side by side: column c of a head's
+// query. A piece has 32 values of each head: every other eight of 64 columns.
+__host__ __device__ constexpr int place_in_pieces(int c, int head, int n_heads) {
+    const int pair = c / 16, eight = c / 8 % 2;
+    return ((pair / 4 * 2 + eight) * n_heads + head) * 32 + pair % 4 * 8 + c % 8;
+}
 AttentionCall attention_call_of(const BlockDecode::Args& args, const Ways& ways);
 inline bool all_q4_0(const AttentionCall& c) {
     return c.head.k_b.form == Form::q4_0 && c.head.v_b.form == Form::q4_0 &&
