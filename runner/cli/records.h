@@ -17,8 +17,8 @@
 
 namespace steady {
 
-// --db, STEADY_DATABASE_URL or the private database; migrated. Asked again within 30 s the answer is
-// the same: a command opens several stores, and each look takes two connections.
+// --db, STEADY_DATABASE_URL or the private database; migrated. Asked again within 30 s the answer
+// is the same: a command opens several stores, and each look takes two connections.
 std::string command_database(const Arguments& arguments);
 
 // A connection of its own to command_database().
