@@ -96,9 +96,8 @@ std::string outcome_sentence(const Spec& spec, const Analysis& analysis) {
     }
     if (analysis.why == "guard_open" && gate->goal == Goal::equivalent) {
         return fmt::format(
-            "No decision: {}; that A and B differ by less than {} is shown, but a guard could not "
-            "be "
-            "settled.",
+            "No decision: {}; that A and B differ by less than {} is shown, but a guard could "
+            "not be settled.",
             numbers, size_of(gate->margin));
     }
     // With an open guard the effect is shown already: the pairs that it needs are no answer.
