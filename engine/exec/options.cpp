@@ -31,11 +31,9 @@ double parse_share(const std::string& name, const std::string& text) {
 // "dynamic:16": so many pieces per thread. Eight is what "dynamic" means, and has one spelling.
 void parse_cut(ThreadOptions& threads, const std::string& text) {
     constexpr std::string_view kPrefix = "dynamic:";
+    threads.cut = text == "static" ? Cut::fixed : text == "steal" ? Cut::steal : Cut::dynamic;
     threads.pieces_per_thread = kPiecesPerThread;
-    for (const Cut cut : {Cut::fixed, Cut::steal, Cut::guided, Cut::dynamic}) {
-        threads.cut = cut;
-        if (text == cut_name(threads)) return;
-    }
+    if (text == "static" || text == "steal" || text == "dynamic") return;
     int pieces = 0;
     const char* last = text.data() + text.size();
     const char* first = text.rfind(kPrefix, 0) == 0 ? text.data() + kPrefix.size() : last;
@@ -43,8 +41,8 @@ void parse_cut(ThreadOptions& threads, const std::string& text) {
     if (problem != std::errc() || end != last || pieces < 1 || pieces > 64 ||
         pieces == kPiecesPerThread) {
         reject("cut", text,
-               "static, steal, guided, dynamic (8 pieces per thread), or dynamic:N with another N "
-               "from 1 to 64");
+               "static, steal, dynamic (8 pieces per thread), or dynamic:N with another N from 1 "
+               "to 64");
     }
     threads.pieces_per_thread = pieces;
 }

@@ -35,7 +35,7 @@ const std::vector<OptionSpec>& plan_options() {
          "apart|…"},
         {"--threads", "T", "threads; default: all CPUs that the process may use"},
         {"--wait", "HOW", "spin or sleep between launches"},
-        {"--cut", "HOW", "static, steal, guided, dynamic, or dynamic:N (pieces per thread)"},
+        {"--cut", "HOW", "static, steal, dynamic, or dynamic:N (pieces per thread)"},
         {"--pin", "WHETHER", "on or off: threads bound to CPUs"},
         {"--batch", "N",
          "tokens of a prompt per pass, default 64, on a GPU 512; 1: token by token"},

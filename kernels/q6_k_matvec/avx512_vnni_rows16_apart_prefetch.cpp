@@ -12,6 +12,27 @@ namespace {
 
 using q6_k_rows16::kRows;
 
+// Adds the products of 256 columns to y, as q6_k_rows16::dot does.
+[[gnu::always_inline]] inline __m512 add_block(const std::byte* block, const std::int8_t* q8,
+                                               const float* scale, const std::int32_t* minus_sums,
+                                               __m512 y) {
+    __m512 sum = _mm512_setzero_ps();
+    for (int pair = 0; pair < 8; ++pair) {
+        const std::byte* quants = block + q6_k_rows16::kQuants + 384 * pair;
+        fetch<2048, 7>(quants);
+        __m512i exact = _mm512_setzero_si512();
+        for (int half = 0; half < 2; ++half) {
+            const int sub = 2 * pair + half;
+            exact = _mm512_add_epi32(
+                exact, _mm512_mullo_epi32(q6_k_rows16::sub_block(quants + 192 * half, q8 + 16 * sub,
+                                                                 minus_sums[sub]),
+                                          q6_k_rows16::scales_of(block, sub)));
+        }
+        sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(exact), _mm512_set1_ps(scale[pair]), sum);
+    }
+    return _mm512_fmadd_ps(avx512::halves(block), sum, y);
+}
+
 void run(const Q6_KMatvec::Args& args, Range range) noexcept {
     const MatvecShape& shape = args.shape;
     const std::int64_t n_blocks = shape.cols / 256;
@@ -29,10 +50,7 @@ void run(const Q6_KMatvec::Args& args, Range range) noexcept {
                 for (int k = 0; k < 2; ++k) {
                     const std::byte* block =
                         args.w + (i + k * half) * n_blocks * 210 + b * q6_k_rows16::kBlockBytes;
-                    __m512 part;
-                    q6_k_rows16::dot<2048, 1>(block, q8 + b * 256, scale + b * 8,
-                                              minus_sums + b * 16, 1, &part);
-                    y[k] = _mm512_add_ps(y[k], part);
+                    y[k] = add_block(block, q8 + b * 256, scale + b * 8, minus_sums + b * 16, y[k]);
                 }
             }
             _mm512_storeu_ps(args.y + i, y[0]);

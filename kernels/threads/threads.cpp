@@ -51,28 +51,23 @@ Share even_share(const Job& job, int part, int parts) {
     return {granules(rows.begin), granules(rows.end)};
 }
 
-constexpr std::uint32_t kGuidedPart = 3;  // of what is left, a guided piece is one third
-
-// How many granules are taken at a time from a share of which `left` are left. Of a stolen share
-// few stay together: they are heads that share their cache, or not worth a meeting.
-std::uint32_t piece_of(Share whole, Share left, const ThreadOptions& options) {
-    if (options.cut == Cut::dynamic) {
-        const auto pieces = static_cast<std::uint32_t>(options.pieces_per_thread * options.threads);
-        return std::max(whole.size() / pieces, 1U);
+// How many granules are taken at a time. Of a stolen share few stay together: they are heads that
+// share their cache, or not worth a meeting.
+std::uint32_t piece_of(Share whole, const ThreadOptions& options) {
+    if (options.cut == Cut::steal) {
+        return whole.size() < 2 * kPiecesPerThread ? whole.size() : whole.size() / kPiecesPerThread;
     }
-    if (whole.size() < 2 * kPiecesPerThread) return whole.size();
-    return options.cut == Cut::guided ? std::max(left.size() / kGuidedPart, 1U)
-                                      : whole.size() / kPiecesPerThread;
+    const auto pieces = static_cast<std::uint32_t>(options.pieces_per_thread * options.threads);
+    return std::max(whole.size() / pieces, 1U);
 }
 
-// A piece of what is left of the share `whole`, or none.
-Share take(std::atomic<std::uint64_t>& left, Share whole, const ThreadOptions& options,
-           bool front) noexcept {
+// Up to `most` granules of what is left, or none.
+Share take(std::atomic<std::uint64_t>& left, std::uint32_t most, bool front) noexcept {
     std::uint64_t seen = left.load(std::memory_order_relaxed);
     for (;;) {
         const Share all = unpacked(seen);
         if (all.begin >= all.end) return {};
-        const std::uint32_t n = std::min(piece_of(whole, all, options), all.size());
+        const std::uint32_t n = std::min(most, all.size());
         const Share taken = front ? Share{all.begin, all.begin + n} : Share{all.end - n, all.end};
         const Share rest = front ? Share{taken.end, all.end} : Share{all.begin, taken.begin};
         if (left.compare_exchange_weak(seen, word(rest), std::memory_order_relaxed)) return taken;
@@ -105,9 +100,7 @@ int usable_cpus() {
 
 std::string_view wait_name(Wait wait) { return wait == Wait::spin ? "spin" : "sleep"; }
 std::string cut_name(const ThreadOptions& options) {
-    if (options.cut == Cut::fixed) return "static";
-    if (options.cut == Cut::steal) return "steal";
-    if (options.cut == Cut::guided) return "guided";
+    if (options.cut != Cut::dynamic) return options.cut == Cut::fixed ? "static" : "steal";
     return options.pieces_per_thread == kPiecesPerThread
                ? "dynamic"
                : fmt::format("dynamic:{}", options.pieces_per_thread);
@@ -139,7 +132,7 @@ ThreadPool::ThreadPool(ThreadOptions options) : options_(options) {
 
 void ThreadPool::make_shares() {
     const bool handed_out = options_.cut != Cut::fixed && options_.threads > 1;
-    n_shares_ = !handed_out ? 0 : options_.cut == Cut::dynamic ? 1 : options_.threads;
+    n_shares_ = !handed_out ? 0 : options_.cut == Cut::steal ? options_.threads : 1;
     shares_ = std::vector<std::atomic<std::uint64_t>>(static_cast<std::size_t>(n_shares_) *
                                                       kMaxStages * kMaxJobs);
 }
@@ -216,9 +209,9 @@ void ThreadPool::run_stage(int stage, int thread) noexcept {
 void ThreadPool::run_shares(Stage jobs, std::size_t stage, int thread) noexcept {
     const auto run_from = [&](std::size_t j, int owner, bool front) {
         const Job& job = jobs[j];
-        const Share whole = even_share(job, owner, n_shares_);
+        const std::uint32_t piece = piece_of(even_share(job, owner, n_shares_), options_);
         for (;;) {
-            const Share granules = take(share(owner, stage, j), whole, options_, front);
+            const Share granules = take(share(owner, stage, j), piece, front);
             if (granules.size() == 0) return;
             job.run(job.args, {granules.begin * job.granule,
                                std::min(granules.end * job.granule, job.rows), job.phase});

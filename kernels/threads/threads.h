@@ -19,9 +19,8 @@ namespace steady {
 // Between launches a worker spins (and yields the CPU after a while), or spins shortly and sleeps.
 enum class Wait { spin, sleep };
 // Rows are cut once, evenly; or handed out piece by piece to whoever is free; or cut evenly, and
-// who is done first takes pieces from the end of another's share. Guided: as steal, and the pieces
-// become smaller towards the end (guided self-scheduling: Polychronopoulos and Kuck 1987).
-enum class Cut { fixed, dynamic, steal, guided };
+// who is done first takes pieces from the end of another's share.
+enum class Cut { fixed, dynamic, steal };
 constexpr int kPiecesPerThread = 8;  // of a dynamic cut, unless the options say otherwise
 
 struct ThreadOptions {
@@ -110,6 +109,6 @@ int usable_cpus();
 void pin_to_cpu(int index);
 
 std::string_view wait_name(Wait wait);
-std::string cut_name(const ThreadOptions& options);  // "static", "dynamic", "dynamic:16", …
+std::string cut_name(const ThreadOptions& options);  // "static", "dynamic", "dynamic:16", "steal"
 
 }  // namespace steady

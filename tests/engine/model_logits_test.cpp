@@ -122,7 +122,7 @@ TEST_P(TinyModel, ThreadsAndCutsChangeNoBit) {
         auto arms = model.make_arms({with(plan, 1)}, 64);
         const std::vector<float> expected = copy(feed(*arms[0], tokens));
         for (const int threads : {1, 2, 3}) {
-            for (const Cut cut : {Cut::fixed, Cut::dynamic, Cut::steal, Cut::guided}) {
+            for (const Cut cut : {Cut::fixed, Cut::dynamic, Cut::steal}) {
                 ArmOptions options = with(plan, threads);
                 options.threads.cut = cut;
                 options.threads.wait = threads == 3 ? Wait::sleep : Wait::spin;

@@ -382,7 +382,7 @@ TEST_P(Steps, IndexedProductsAreTheLooseOnesInFewerLaunches) {
 
 TEST_P(Steps, NoCutChangesABit) {
     const std::vector<float> expected = run(GetParam(), {}, 1).logits;
-    for (const std::string cut : {"static", "steal", "guided", "dynamic", "dynamic:1", "dynamic:64"}) {
+    for (const std::string cut : {"static", "steal", "dynamic", "dynamic:1", "dynamic:64"}) {
         Model model(tiny::path(GetParam()));
         ArmOptions options;
         options.threads.threads = 2;

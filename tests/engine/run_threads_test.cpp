@@ -34,7 +34,7 @@ TEST(Threads, EveryCutRunsEveryRowOnce) {
     };
     const std::vector<Size> sizes = {{0, 1},   {1, 1},     {20, 1},       {64, 32}, {65, 32},
                                      {576, 8}, {2048, 16}, {300, kWhole}, {5000, 7}};
-    for (const Cut cut : {Cut::fixed, Cut::dynamic, Cut::steal, Cut::guided}) {
+    for (const Cut cut : {Cut::fixed, Cut::dynamic, Cut::steal}) {
         for (const int threads : {1, 2, 3}) {
             ThreadOptions options;
             options.threads = threads;
@@ -105,29 +105,6 @@ TEST(Threads, WhoIsDoneTakesFromOneHeldUp) {
         EXPECT_EQ(state.done, HeldUp::kRows);
         EXPECT_LE(state.held, HeldUp::kRows / threads / kPiecesPerThread);
     }
-}
-
-TEST(Threads, GuidedPiecesBecomeSmaller) {
-    struct Sizes {
-        std::atomic<std::int64_t> largest{0}, smallest{1 << 20};
-    } sizes;
-    ThreadOptions options;
-    options.threads = 2;
-    options.cut = Cut::guided;
-    ThreadPool pool(options);
-    const auto run = [](const void* args, Range range) noexcept {
-        auto& seen = *static_cast<Sizes*>(const_cast<void*>(args));
-        const std::int64_t n = range.end - range.begin;
-        for (std::int64_t most = seen.largest; n > most;) {
-            if (seen.largest.compare_exchange_weak(most, n)) break;
-        }
-        for (std::int64_t least = seen.smallest; n < least;) {
-            if (seen.smallest.compare_exchange_weak(least, n)) break;
-        }
-    };
-    pool.launch(Job{run, &sizes, 1536, 8, 0});
-    EXPECT_EQ(sizes.largest, 256);  // a third of one thread's half
-    EXPECT_EQ(sizes.smallest, 8);   // one granule
 }
 
 // Few rows belong together: a thread's heads share what they read.
