@@ -19,19 +19,28 @@ inline std::int64_t that_fit(std::int64_t bytes, std::int64_t bytes_each, std::i
     return std::max(bytes / bytes_each / unit * unit, unit);
 }
 
+// The tiles of matmul_rows16.h, of sixteen rows and vectors [v, end).
 template <class Dot>
+struct Tiles : Dot {
+    static constexpr std::int64_t kRows = matmul_rows16::kRows;
+    static void run(const MatmulArgs& args, std::int64_t r, std::int64_t v, std::int64_t end) {
+        matmul_rows16::even_tiles<Dot>(args, r, v, end);
+    }
+};
+
+template <class Tiles>
 void run(const MatmulArgs& args, Range range) noexcept {
     const MatmulShape& shape = args.shape;
     const std::int64_t stretch =
-        that_fit(kStretchBytes, row_bytes(Dot::kType, shape.cols), matmul_rows16::kRows);
-    const std::int64_t panel = that_fit(kPanelBytes, shape.cols, Dot::kMost);
+        that_fit(kStretchBytes, row_bytes(Tiles::kType, shape.cols), Tiles::kRows);
+    const std::int64_t panel = that_fit(kPanelBytes, shape.cols, Tiles::kMost);
     for (std::int64_t r = range.begin; r < range.end;) {
         const std::int64_t group = r / shape.rows;
         const std::int64_t end = std::min({range.end, r + stretch, (group + 1) * shape.rows});
         const std::int64_t last = args.first[group + 1];
         for (std::int64_t v = args.first[group]; v < last; v += panel) {
-            for (std::int64_t i = r; i < end; i += matmul_rows16::kRows) {
-                matmul_rows16::even_tiles<Dot>(args, i, v, std::min(v + panel, last));
+            for (std::int64_t i = r; i < end; i += Tiles::kRows) {
+                Tiles::run(args, i, v, std::min(v + panel, last));
             }
         }
         r = end;
@@ -40,11 +49,11 @@ void run(const MatmulArgs& args, Range range) noexcept {
 
 KERNEL_TARGET_END
 
-template <class Op, class Dot>
+template <class Op, class Tiles>
 VariantOptions<Op> options(decltype(VariantOptions<Op>::pack) pack) {
-    return packed_options<Op, matmul_rows16::kRows>(
-        cpu::avx512_vnni, Dot::kInput, pack, in_whole_groups<MatmulShape, matmul_rows16::kRows>,
-        run<Dot>);
+    return packed_options<Op, matmul_rows16::kRows>(cpu::avx512_vnni, Tiles::kInput, pack,
+                                                    in_whole_groups<MatmulShape, Tiles::kRows>,
+                                                    run<Tiles>, Tiles::kRows);
 }
 
 }  // namespace steady::matmul_panels
