@@ -33,7 +33,7 @@ constexpr MeasuredCode kMeasured[] = {
     {"q5_k_matvec", "avx512_vnni_rows16_prefetch", "f600b5ef526fed2c", false, "amd-26-avx512_vnni"},
     {"q5_k_matvec", "avx512_vnni_rows16_prefetch", "", kOpen},
     {"q5_k_matvec", "avx2_rows16_prefetch", "7e83d63783482422", kOpen},
-    {"q6_k_matvec", "avx512_vnni_rows16_apart_prefetch", "1ecb30465f0ab130", false,
+    {"q6_k_matvec", "avx512_vnni_rows16_apart_prefetch", "a6b8abf48ad6b533", false,
      "amd-26-avx512_vnni"},
     {"q6_k_matvec", "avx512_vnni_rows16_pair_prefetch", "9d8821a88f125d3e", false, "intel-amx"},
     {"q6_k_matvec", "avx512_vnni_rows16_pair_prefetch", "85eb8b5b1577d355", kOpen},
