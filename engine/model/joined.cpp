@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kAhead = 64;
 // Passes before and from these positions on are recorded apart: a recorded pass does what its
 // position asked for, and variants of attention may choose by it.
-constexpr std::int64_t kDeep = 512, kDeeper = 132 * 64;
+constexpr std::int64_t kDepths[] = {512, 132 * 48, 132 * 64};
 
 AnyMatrix any(const Matrix& m) { return {m.type, m.groups * m.rows, m.cols, m.data}; }
 
@@ -220,7 +220,8 @@ void set_now(Joined& j, std::int32_t token, std::int64_t position) {
 }
 
 std::size_t graph_of(std::int64_t position, bool want_logits) {
-    const std::size_t depth = position < kDeep ? 0 : position < kDeeper ? 1 : 2;
+    std::size_t depth = 0;
+    for (const std::int64_t from : kDepths) depth += position >= from ? 1U : 0U;
     return 2 * depth + (want_logits ? 1U : 0U);
 }
 

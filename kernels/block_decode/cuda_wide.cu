@@ -1,9 +1,9 @@
-// As cuda_parts; deep in a text a block of tiles takes 64 positions at once where 48 were, in the
-// same memory, so that 8,448 positions are one tile of each block. With more, a block has a
-// multiprocessor for itself, and asks for the next tile's rows before it writes its sums. Expected:
-// GLM-4.7-Flash decodes at 495 to 510 tok/s with 8,192 positions where 452 were, so that depth
-// costs 9 to 12 %, and at 415 to 440 with 16,384 where 376 were; with 4,096 and fewer as
-// cuda_parts. A persistent launch runs the tiles of cuda_early instead.
+// As cuda_parts; from 6,336 positions on, where its blocks need a second tile of 48, a block takes
+// 64 positions at once, in the same memory, so that 8,448 positions are one tile of each. With
+// more, a block has a multiprocessor for itself, and asks for the next tile's rows before it writes
+// its sums. Expected: GLM-4.7-Flash decodes at 495 to 510 tok/s with 8,192 positions where 452
+// were, so that depth costs 9 to 12 %, and at 415 to 440 with 16,384 where 376 were; with 4,096 and
+// fewer as cuda_parts. A persistent launch runs the tiles of cuda_early instead.
 #include "kernels/block_decode/cuda.h"
 #include "kernels/layouts/planes.h"
 

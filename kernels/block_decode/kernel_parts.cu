@@ -27,7 +27,8 @@ void run(const AttentionCall& call, const BlockDecode::Args& args, bool wide) {
     Size size;
     size.threads = kThreads;
     size.blocks = kPartBlocks;
-    if (wide) {
+    // While a block's positions are one tile of 48, those tiles are no slower.
+    if (wide && args.shape.n_positions > kPartBlocks * kTile) {
         size.shared_bytes = sizeof(WideMemory<T>);
         // With more than one tile, two blocks on one multiprocessor would be ready last.
         if (args.shape.n_positions > kPartBlocks * kTileRows) size.shared_bytes = kAlone;
