@@ -136,6 +136,7 @@ constexpr Champion kChampions[] = {
     {"mla_decode", "cuda_floats", ""},
     {"moe_decode", "cuda_planes", ""},
     {"moe_decode", "cuda_floats", ""},
+    {"block_decode", "cuda_wide", "2026-11-27-gpu-wide-full-8192-48f20707", "intel-amx"},
     {"block_decode", "cuda_parts", "2026-11-27-gpu-parts-full-deep-f008959e", "intel-amx"},
     {"block_decode", "cuda_early", "2026-11-26-gpu-early-full-944f5d52", "intel-amx"},
     {"block_decode", "cuda_lean", "2026-11-25-gpu-lean-full-e00ae6a0", "intel-amx"},

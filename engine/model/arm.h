@@ -52,7 +52,7 @@ struct Arm {
     ThreadPool pool;
     EngineOps::Tuple<Counted> counters;
     std::unique_ptr<Joined> joined;                             // where step block joins the ops
-    std::array<EngineOps::Tuple<Counted>, 4> graph_counters{};  // of its graphs' passes
+    std::array<EngineOps::Tuple<Counted>, 8> graph_counters{};  // of its graphs' passes
     std::int64_t joined_position = 0;                           // of the last embed_joined
     std::unique_ptr<gpu::Watch> watch;                          // on a GPU
     bool timed = false;                                         // fill ns and bytes of the counters

@@ -11,9 +11,9 @@ namespace {
 
 // Passes that may be enqueued before the host waits for them.
 constexpr std::int64_t kAhead = 64;
-// Passes before and from this position on are recorded apart: a recorded pass does what its
+// Passes before and from these positions on are recorded apart: a recorded pass does what its
 // position asked for, and variants of attention may choose by it.
-constexpr std::int64_t kDeep = 512;
+constexpr std::int64_t kDepths[] = {512, 132 * 48, 132 * 64};
 
 AnyMatrix any(const Matrix& m) { return {m.type, m.groups * m.rows, m.cols, m.data}; }
 
@@ -220,7 +220,9 @@ void set_now(Joined& j, std::int32_t token, std::int64_t position) {
 }
 
 std::size_t graph_of(std::int64_t position, bool want_logits) {
-    return (position >= kDeep ? 2U : 0U) + (want_logits ? 1U : 0U);
+    std::size_t depth = 0;
+    for (const std::int64_t from : kDepths) depth += position >= from ? 1U : 0U;
+    return 2 * depth + (want_logits ? 1U : 0U);
 }
 
 struct Recording {

@@ -59,9 +59,9 @@ struct Joined {
 
     std::int32_t* next = nullptr;  // [kAhead][2] on the host: what `now` becomes, pass by pass
     std::int64_t n_passes = 0;
-    // Without and with logits; from kDeep positions on others, since variants may then do
+    // Without and with logits; from each of kDepths positions on others, since variants may then do
     // otherwise.
-    std::array<gpu::Graph, 4> graphs;
+    std::array<gpu::Graph, 8> graphs;
     JoinedBatch batch;
 
 private:

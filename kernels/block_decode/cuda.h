@@ -36,6 +36,7 @@ struct Ways {
     // waits for the choice must have started after the first kernel's end, which clears it.
     bool early = false;
     bool parts = false;  // with `tiles`: blocks that share the positions do not meet
+    bool wide = false;   // with `parts`: they take more positions at once
 };
 void run_phase(const BlockDecode::Args& args, int phase, const Ways& ways);
 void run_first(const BlockDecode::Args& args);
