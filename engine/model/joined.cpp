@@ -12,7 +12,8 @@ namespace {
 // Passes that may be enqueued before the host waits for them.
 constexpr std::int64_t kAhead = 64;
 // Passes before and from these positions on are recorded apart: a recorded pass does what its
-// position asked for, and variants of attention may choose by it.
+// position asked for, and variants of attention may choose by it. The last two are where the 132
+// blocks of kernels/block_decode/kernel_parts.cu need a second tile of 48 and of 64.
 constexpr std::int64_t kDepths[] = {512, 132 * 48, 132 * 64};
 
 AnyMatrix any(const Matrix& m) { return {m.type, m.groups * m.rows, m.cols, m.data}; }
