@@ -2,7 +2,9 @@
 #include "engine/model/joined.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
+#include <tuple>
 
 #include "engine/model/arm.h"
 
@@ -15,6 +17,8 @@ constexpr std::int64_t kAhead = 64;
 // position asked for, and variants of attention may choose by it. The last two are where the 132
 // blocks of kernels/block_decode/kernel_parts.cu need a second tile of 48 and of 64.
 constexpr std::int64_t kDepths[] = {512, 132 * 48, 132 * 64};
+static_assert(std::tuple_size_v<decltype(Joined::graphs)> == 2 * (std::size(kDepths) + 1));
+static_assert(std::tuple_size_v<decltype(Arm::graph_counters)> == 2 * (std::size(kDepths) + 1));
 
 AnyMatrix any(const Matrix& m) { return {m.type, m.groups * m.rows, m.cols, m.data}; }
 

@@ -21,7 +21,7 @@ inline std::int64_t that_fit(std::int64_t bytes, std::int64_t bytes_each, std::i
 
 // The tiles of matmul_rows16.h, of sixteen rows and vectors [v, end).
 template <class Dot>
-struct Tiles : Dot {
+struct DotTiles : Dot {
     static constexpr std::int64_t kRows = matmul_rows16::kRows;
     static void run(const MatmulArgs& args, std::int64_t r, std::int64_t v, std::int64_t end) {
         matmul_rows16::even_tiles<Dot>(args, r, v, end);

@@ -9,7 +9,8 @@ namespace steady {
 
 static const Variant<Q4_0Matmul> variant{
     "avx512_vnni_rows16_panels",
-    matmul_panels::options<Q4_0Matmul, matmul_panels::Tiles<q4_0_matmul::Dot<Input::q8, 8, 4096>>>(
+    matmul_panels::options<Q4_0Matmul,
+                           matmul_panels::DotTiles<q4_0_matmul::Dot<Input::q8, 8, 4096>>>(
         q4_0_rows16::pack)};
 
 }  // namespace steady

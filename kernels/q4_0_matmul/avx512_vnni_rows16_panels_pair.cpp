@@ -1,8 +1,6 @@
 // As avx512_vnni_rows16_panels, two groups of sixteen rows per tile of up to six vectors: each
 // broadcast of a vector meets both. Expected: faster where loads are the bound, as on CPUs that
 // start two products and two loads per clock, once an expert has three tokens or more.
-#include <algorithm>
-
 #include "kernels/layouts/matmul_panels.h"
 #include "kernels/q4_0_matmul/op.h"
 #include "kernels/q4_0_matmul/rows16.h"

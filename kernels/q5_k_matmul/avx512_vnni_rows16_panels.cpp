@@ -8,6 +8,7 @@ namespace steady {
 
 static const Variant<Q5_KMatmul> variant{
     "avx512_vnni_rows16_panels",
-    matmul_panels::options<Q5_KMatmul, matmul_panels::Tiles<q5_k_matmul::Dot>>(q5_k_rows16::pack)};
+    matmul_panels::options<Q5_KMatmul, matmul_panels::DotTiles<q5_k_matmul::Dot>>(
+        q5_k_rows16::pack)};
 
 }  // namespace steady
