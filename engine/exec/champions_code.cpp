@@ -41,6 +41,8 @@ constexpr MeasuredCode kMeasured[] = {
     {"q6_k_matvec", "avx2_rows16_prefetch", "210288d169db638d", kOpen},
     {"q4_0_matmul", "avx512_vnni_rows16_q16", "091affaa56f3f224", kOpen},
     {"q4_0_matmul", "amx_int8_rows16_parts", "ff37aacd5fa74e13"},
+    {"q4_0_matmul", "avx512_vnni_rows16_panels_pair", "08098fe9e3549f64"},
+    {"q5_k_matmul", "avx512_vnni_rows16_panels", "fddb4743a147b928"},
     {"q5_k_matmul", "avx512_vnni_rows16", "c30dd9ffb46d2d7b", kOpen},
     {"q5_k_matmul", "amx_int8_rows16_parts", "3a1dc9bb6c88191f"},
     {"q6_k_matmul", "avx512_vnni_rows16", "0c1a35d3de5424cf", kOpen},
