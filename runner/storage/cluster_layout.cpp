@@ -183,6 +183,7 @@ Layout find_layout(const std::string& base_dir) {
     layout.log_path = layout.home + "/server.log";
     layout.lock_path = layout.base + "/cluster.lock";
     layout.use_path = layout.base + "/cluster.use";
+    layout.ready_path = layout.base + "/cluster.ready";
     layout.cluster_name = "steady-" + sha256_hex(layout.data).substr(0, 8);
     if (::geteuid() == 0) {
         layout.run_as = find_user("postgres");

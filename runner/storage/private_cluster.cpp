@@ -76,12 +76,26 @@ bool ended(pid_t pid, const Layout& layout) {
            (::kill(pid, 0) != 0 && cluster::running_postmaster(layout) == 0);
 }
 
+// What PostgreSQL writes about this life of the server: its process, when it began, its state.
+std::string life_of(const Layout& layout) {
+    return read_line_or_empty(layout.data + "/postmaster.pid");
+}
+
+// A connection was taken in this life. To try another would cost the server one more process.
+bool seen_ready(const Layout& layout) {
+    const std::string life = life_of(layout);
+    return !life.empty() && read_line_or_empty(layout.ready_path) == life;
+}
+
 void wait_until_ready(const Layout& layout, pid_t pid) {
     const auto give_up = steady_clock::now() + std::chrono::seconds(kStartTimeout_s);
     std::string reason;
     for (;;) {
         const Reach reach = try_connect(layout.url("steady"), reason);
-        if (reach == Reach::ready) return;
+        if (reach == Reach::ready) {
+            std::ofstream(layout.ready_path, std::ios::trunc) << life_of(layout) << '\n';
+            return;
+        }
         if (reach == Reach::no_database) {
             create_database(layout);
             if (steady_clock::now() < give_up) continue;
@@ -110,7 +124,7 @@ std::string private_cluster_url(const ClusterOptions& options) {
     const cluster::Lock lock(layout, kLockTimeout_s);
     note_use(layout, options.idle_stop_s);
     if (const pid_t pid = cluster::running_postmaster(layout); pid != 0) {
-        wait_until_ready(layout, pid);
+        if (!seen_ready(layout)) wait_until_ready(layout, pid);
         return layout.url("steady");
     }
     if (!data_exists(layout)) cluster::make_data_directory(layout);

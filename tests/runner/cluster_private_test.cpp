@@ -88,6 +88,18 @@ TEST_F(Cluster, StartsStopsAndKeepsItsRows) {
         << "the first transaction was not committed, so its table must be gone";
 }
 
+TEST_F(Cluster, ReadyOnceIsNotTriedAgain) {
+    const std::string url = start();
+    const pid_t server = private_cluster_status(base_).pid;
+    ::kill(server, SIGSTOP);  // takes no connection now: one that was tried would fail
+    EXPECT_EQ(start(), url);
+    ::kill(server, SIGCONT);
+    ::kill(server, SIGKILL);
+    start();
+    EXPECT_NE(private_cluster_status(base_).pid, server);
+    EXPECT_EQ(count(url, "select 1"), 1) << "another life: waited for";
+}
+
 TEST_F(Cluster, ListensOnNoNetworkAddress) {
     const std::string url = start();
     EXPECT_EQ(count(url, "select (current_setting('listen_addresses') = '')::int"), 1);

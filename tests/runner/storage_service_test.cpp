@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -65,8 +66,7 @@ class ServiceTest : public StoreTest {
 protected:
     // True when the statement was carried out; false: no right to it. Nothing is kept.
     bool may(const std::string& role, const std::string& statement) {
-        pqxx::connection connection(database_.url());
-        pqxx::work work(connection);
+        pqxx::work work(asking());
         work.exec("set local role " + role);
         try {
             work.exec(statement);
@@ -77,8 +77,7 @@ protected:
         return true;
     }
     std::vector<std::string> list(const std::string& query) {
-        pqxx::connection connection(database_.url());
-        pqxx::work work(connection);
+        pqxx::work work(asking());
         std::vector<std::string> found;
         for (const auto& row : work.exec(query)) found.emplace_back(row[0].c_str());
         return found;
@@ -94,6 +93,14 @@ protected:
         return submitted;
     }
     Connection& connection() { return store_.connection(); }
+
+private:
+    // One for all questions of a test: PostgreSQL starts a process for each.
+    pqxx::connection& asking() {
+        if (!asking_) asking_.emplace(database_.url());
+        return *asking_;
+    }
+    std::optional<pqxx::connection> asking_;
 };
 
 TEST_F(ServiceTest, EveryRoleOnEveryTableByEveryVerb) {

@@ -22,6 +22,7 @@
 #include "runner/platform/process.h"
 #include "runner/storage/cluster_server.h"
 #include "runner/storage/migrate.h"
+#include "runner/storage/pqxx.h"
 #include "runner/storage/private_cluster.h"
 
 namespace steady {
@@ -34,8 +35,11 @@ namespace fs = std::filesystem;
 
 // Of all that decides what lies in the data directory.
 std::string name_of_schema(const cluster::Layout& layout) {
-    std::string all =
-        layout.bin + read_file(STEADY_SOURCE_DIR "/runner/storage/cluster_server.cpp");
+    std::string all = layout.bin;
+    for (const char* file :
+         {"/runner/storage/cluster_server.cpp", "/tests/support/ready_cluster.cpp"}) {
+        all += read_file(STEADY_SOURCE_DIR + std::string(file));
+    }
     for (const EmbeddedFile& file : storage_migrations()) {
         all += file.name;
         all += file.bytes;
@@ -51,9 +55,19 @@ void copy_all(const fs::path& from, const fs::path& to) {
     if (!end.ok()) throw Error{"cp: " + end.describe(), kExitInternal};
 }
 
+// A fifth of the files that every test copies, and nobody makes a database from it.
+void drop_template0(const std::string& url) {
+    pqxx::connection connection(url);
+    pqxx::nontransaction work(connection);
+    work.exec("alter database template0 is_template false");
+    work.exec("drop database template0");
+}
+
 void make(const fs::path& folder) {
     const std::string fresh = fmt::format("{}.new-{}", folder.string(), random_hex(4));
-    migrate(private_cluster_url({.base_dir = fresh, .idle_stop_s = 60}));
+    const std::string url = private_cluster_url({.base_dir = fresh, .idle_stop_s = 60});
+    migrate(url);
+    drop_template0(url);
     stop_private_cluster(fresh);
     const cluster::Layout layout = cluster::find_layout(fresh);
     fs::remove(layout.log_path);
