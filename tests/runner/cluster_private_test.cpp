@@ -93,8 +93,8 @@ TEST_F(Cluster, ReadyOnceIsNotTriedAgain) {
     const pid_t server = private_cluster_status(base_).pid;
     ::kill(server, SIGSTOP);  // takes no connection now: one that was tried would fail
     EXPECT_EQ(start(), url);
-    ::kill(server, SIGCONT);
     ::kill(server, SIGKILL);
+    ::waitpid(server, nullptr, 0);
     start();
     EXPECT_NE(private_cluster_status(base_).pid, server);
     EXPECT_EQ(count(url, "select 1"), 1) << "another life: waited for";
