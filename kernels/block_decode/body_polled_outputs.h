@@ -1,0 +1,131 @@
+// The feed-forward's outputs, of a block whose kernels look for their vectors (polled.h). For .cu
+// files alone.
+#pragma once
+
+#include "kernels/block_decode/body_outputs.h"
+#include "kernels/block_decode/polled.h"
+
+namespace steady::cuda {
+
+struct PolledOutputsCall {
+    OutputsCall of;  // `handed` in copies, looked for; x once more for a block of another kind
+    const unsigned* ids;
+    const float* weights;
+    unsigned char* x;
+    float* x_squares;
+};
+
+#ifdef __CUDACC__
+
+template <int kRouted, int kShared, int kTogether>
+struct PolledOutputsBody {
+    using Call = PolledOutputsCall;
+    static constexpr int kThreads = kExpertThreads * kTogether, kBlocks = 2, kArrivals = 2;
+    struct Kept {
+        Arrival arrivals[2];  // of the shared rows, of the experts'
+        alignas(16) float values[kGroup];
+        float weights[kMostUsed], others[2 * kExpertThreads / 32];
+    };
+
+    template <class Place>
+    __device__ __forceinline__ static void run(const Call& polled, Kept& kept, uint4* memory,
+                                               const Place& place) {
+#if __CUDA_ARCH__ >= 900
+        const OutputsCall& call = polled.of;
+        Arrival* arrivals = kept.arrivals;
+        float *values = kept.values, *weights = kept.weights;
+        place.let_consumers_start();
+        const int t = static_cast<int>(threadIdx.x), warp = t / 32, lane = t % 32;
+        const int pair = warp % (kExpertThreads / 32), part = warp / (kExpertThreads / 32);
+        const int group = place.block(), n_routed = call.n_used * call.hidden;
+        const int n = n_routed + call.shared;
+        const Handed x = handed_at(memory, n);
+        auto* shared_rows = reinterpret_cast<unsigned char*>(memory) + handed_bytes(n);
+        const int shared_size =
+            call.shared > 0 ? 2 * chunk_bytes(call.shared_down.form, call.shared) : 0;
+        auto* routed_rows = shared_rows + shared_size;
+        const int routed_size = call.n_used > 0 ? 2 * chunk_bytes(call.down.form, call.hidden) : 0;
+        if (t == 0) {
+            make_arrivals(arrivals, 2);
+            if (shared_size > 0) {
+                expect(arrivals, shared_size);
+                ask_rows(shared_rows, call.shared_down, group * kGroup, kGroup, arrivals);
+            }
+            if (call.n_used > 0) expect(arrivals + 1, call.n_used * routed_size);
+        }
+        const int rows = place.blocks() * kGroup, of_expert = call.hidden / 32;
+        const Handed of_shared = {x.low + n_routed / 32, x.high + n_routed / 32,
+                                  x.s + n_routed / 32};
+        const float4 norm = weights_to_hand(call.norm, group);
+        if (warp == 0) {
+            __syncwarp();
+            if (lane < call.n_used) {
+                const auto id = static_cast<long long>(polled_word(polled.ids + lane));
+                ask_rows(routed_rows + lane * routed_size, call.down, id * rows + group * kGroup,
+                         kGroup, arrivals + 1);
+                weights[lane] = __uint_as_float(polled_word(polled.weights + lane));
+            }
+            __syncwarp();
+        } else {
+            take_polled<3>(x, call.handed + group % kHiddenCopies * handed_bytes(n), n, 32);
+        }
+        __syncthreads();
+        // Who handed hidden values over knew that the output product's kernel had ended.
+        float before = 0;
+        if (part == 0 && lane < 2) before = __ldcg(call.x + group * kGroup + 2 * pair + lane);
+        float sums[2];
+        sum_in_parts<kTogether, kTogether>(sums, kept.others, [&](float(&own)[2], int of_row) {
+            if (call.shared > 0) {
+                await(arrivals);
+                with_planes_of<kShared>(call.shared_down.form, [&](auto unit) {
+                    dot_rows<decltype(unit)>(own, in_memory(shared_rows, call.shared_down),
+                                             2 * pair, of_shared, lane + 32 * of_row,
+                                             32 * kTogether);
+                });
+            }
+            if (call.n_used > 0) {
+                await(arrivals + 1);
+                with_planes_of<kRouted>(call.down.form, [&](auto unit) {
+                    using U = decltype(unit);
+                    const Matrix own_rows = in_memory(routed_rows, call.down);
+                    const RowParts at[2] = {U::row(own_rows, 2 * pair),
+                                            U::row(own_rows, 2 * pair + 1)};
+#pragma unroll 1
+                    for (int g = lane + 32 * of_row; g < call.n_used * of_expert;
+                         g += 32 * kTogether) {
+                        const int e = g / of_expert, u = g - e * of_expert;
+                        const HandedUnit unit_of_x = HandedUnit::at(x, g);
+                        const float weight = weights[e];
+#pragma unroll
+                        for (int r = 0; r < 2; ++r) {
+                            RowParts of = at[r];
+                            of.quants += e * routed_size;
+                            of.upper += e * routed_size;
+                            of.scales += e * routed_size;
+                            of.of_eight += e * routed_size;
+                            own[r] += weight * dot(taken<U>(of, u), unit_of_x);
+                        }
+                    }
+                });
+            }
+        });
+        if (part == 0 && lane < 2) {
+            const float value = before + (lane == 0 ? sums[0] : sums[1]);
+            values[2 * pair + lane] = value;
+            call.x[group * kGroup + 2 * pair + lane] = value;
+        }
+        __syncthreads();
+        if (warp == 0 && call.norm != nullptr) {
+            hand_polled({polled.x, polled.x_squares, rows}, kFewCopies, group, values, norm);
+        } else if (warp == 1 && call.norm != nullptr) {
+            hand_over({call.out, call.squares, rows}, 1, group, values, norm);
+        }
+        // This kernel's end says that the one before has ended.
+        place.wait();
+#endif
+    }
+};
+
+#endif
+
+}  // namespace steady::cuda
