@@ -16,6 +16,7 @@ struct PolledHiddenCall {
     unsigned* ids;
     float* weights;
     unsigned* go;
+    Matrix down;  // of the routed experts
 };
 
 #ifdef __CUDACC__
@@ -71,13 +72,14 @@ struct WarpChoice {
             largest = warp_largest(largest);
             float total = 0;
 #pragma unroll
-            for (int i = 0; i < 4; ++i) total += there ? expf(of[i] - largest) : 0.0F;
-            part = 1.0F / warp_sum(total);
+            for (int i = 0; i < 4; ++i) total += there ? __expf(of[i] - largest) : 0.0F;
+            total = warp_sum(lane < 16 ? total : 0.0F);
+            part = __fdividef(1, total);
         }
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             probability[i] =
-                r.sigmoid ? 1.0F / (1.0F + expf(-of[i])) : expf(of[i] - largest) * part;
+                r.sigmoid ? __fdividef(1, 1 + __expf(-of[i])) : __expf(of[i] - largest) * part;
             key[i] = there ? max(1U, in_order(probability[i] + more[i])) : 0U;
         }
     }
@@ -130,7 +132,18 @@ struct PolledHiddenBody {
         const Router& r = call.router;
         place.let_consumers_start();
         const int t = static_cast<int>(threadIdx.x), warp = t / 32, lane = t % 32;
-        const int group = place.block(), routed_groups = r.n_used * call.expert_groups;
+        // What nobody chooses comes first, when there is room for few blocks.
+        const int routed_groups = r.n_used * call.expert_groups;
+        const int shared_groups = place.blocks() - routed_groups;
+#ifdef T_FIRST
+        constexpr int kBefore = T_FIRST;
+#else
+        const int kBefore = routed_groups;
+#endif
+        const int block = place.block();
+        const int group = block < kBefore                   ? block
+                          : block < kBefore + shared_groups ? block - kBefore + routed_groups
+                                                            : block - shared_groups;
         const bool routed = group < routed_groups;
         const Handed x = handed_at(memory, call.n);
         const Matrix& gate = routed ? call.gate : call.shared_gate;
@@ -152,6 +165,8 @@ struct PolledHiddenBody {
             }
         };
         if (t == 0) make_arrivals(kept.arrivals, 2);
+        int chosen = 0;
+        (void)chosen;
         const int copy = group % kFfnCopies, groups = call.n / kGroup;
         if (warp == 0) {
             __syncwarp();
@@ -166,9 +181,22 @@ struct PolledHiddenBody {
                     bias = __ldg(reinterpret_cast<const float4*>(r.bias) + lane);
                 }
                 // The squares are there first.
+#ifdef T_WARM
+#pragma unroll 1
+                for (int pass = r.n_used > 0 ? 0 : 1; pass < 2; ++pass) {
+                    float factor = 1;
+                    float4 logits = {factor, 2, 3, 4};
+                    if (pass == 1) {
+                        factor = polled_factor(squares, groups, call.n, call.eps);
+                        if (lane == 0) kept.factor = factor;
+                        logits = WarpChoice::logits(r, copy);
+                    }
+#else
+                constexpr int pass = 1;
                 const float factor = polled_factor(squares, groups, call.n, call.eps);
                 if (lane == 0) kept.factor = factor;
                 const float4 logits = WarpChoice::logits(r, copy);
+#endif
                 WarpChoice choice;
                 choice.begin(r, logits, factor, bias);
                 const int slot = group / call.expert_groups;
@@ -183,17 +211,21 @@ struct PolledHiddenBody {
                         own_id = id;
                         own_probability = probability;
                     }
-                    if (i == slot) {
+                    if (i == slot && pass == 1) {
                         ask_for(static_cast<long long>(id) * call.hidden +
                                 group % call.expert_groups * kGroup);
+                        chosen = id;
                     }
                 }
-                if (group == 0 && lane < r.n_used) {
+                if (pass == 1 && group == 0 && lane < r.n_used) {
                     const float share =
                         r.normalise ? r.scale / fmaxf(total, r.smallest_sum) : r.scale;
                     tell_word(polled.ids + lane, static_cast<unsigned>(own_id));
                     tell_float(polled.weights + lane, own_probability * share);
                 }
+#ifdef T_WARM
+                }
+#endif
             }
         } else {
             take_polled<1>(x, call.handed + copy * handed_bytes(call.n), call.n, 32);
@@ -201,6 +233,12 @@ struct PolledHiddenBody {
         __syncthreads();
         const float factor = kept.factor;
         await(kept.arrivals + warp / 4);
+#ifdef T_P2
+        if (t == 0 && routed) {
+            prefetch_part(polled.down, static_cast<long long>(chosen) * call.n, call.n,
+                          group % call.expert_groups, call.expert_groups);
+        }
+#endif
         float sums[4] = {};
         if (routed) {
             dot_gate_and_up<kRouted>(sums, in_memory(gates, gate), in_memory(ups, up), 2 * warp, x,

@@ -11,6 +11,7 @@ constexpr int kMostOfBlock = 64;  // experts that a block adds up: all of them w
 
 struct PolledOutputCall {
     OutputCall of;  // `handed`, `ffn`, `squares` and `logits` in copies, looked for
+    Matrix shared_down;
 };
 
 #ifdef __CUDACC__
@@ -63,6 +64,12 @@ struct PolledOutputBody {
                 call.router + static_cast<long long>(e) * call.m.rows + column));
         }
         const float4 norm = __ldg(reinterpret_cast<const float4*>(call.norm + column));
+#ifdef T_P3
+        if (t == kThreads - 1 && polled.shared_down.rows != 0) {
+            prefetch_part(polled.shared_down, 0, polled.shared_down.rows, group, place.blocks());
+        }
+        __syncwarp();
+#endif
         take_polled<1>(x, call.handed + group % kFewCopies * handed_bytes(call.n), call.n, 0);
         __syncthreads();
         float before = 0;

@@ -90,10 +90,14 @@ struct PolledOutputsBody {
                     const Matrix own_rows = in_memory(routed_rows, call.down);
                     const RowParts at[2] = {U::row(own_rows, 2 * pair),
                                             U::row(own_rows, 2 * pair + 1)};
+                    int e = 0, u = lane + 32 * of_row;
 #pragma unroll 1
-                    for (int g = lane + 32 * of_row; g < call.n_used * of_expert;
-                         g += 32 * kTogether) {
-                        const int e = g / of_expert, u = g - e * of_expert;
+                    for (int g = u; g < call.n_used * of_expert;
+                         g += 32 * kTogether, u += 32 * kTogether) {
+                        while (u >= of_expert) {
+                            u -= of_expert;
+                            ++e;
+                        }
                         const HandedUnit unit_of_x = HandedUnit::at(x, g);
                         const float weight = weights[e];
 #pragma unroll

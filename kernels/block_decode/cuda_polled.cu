@@ -162,6 +162,7 @@ void run_polled_output(const BlockDecode::Args& args, const Turn& turn) {
     of.router = reinterpret_cast<const float*>(args.experts.router.w);
     of.n_experts = static_cast<int>(args.shape.n_experts);
     of.logits = own.logits;
+    call.shared_down = device_matrix(args.experts.shared_down, false);
     Size size;
     size.threads = PolledOutputBody::kThreads;
     size.blocks = of.m.rows / kGroup;
@@ -201,6 +202,7 @@ void run_polled_hidden(const BlockDecode::Args& args, const Turn& turn) {
     call.ids = own.ids;
     call.weights = own.weights;
     call.go = own.go;
+    call.down = device_matrix(e.down, false);
     std::size_t rows = 0;
     const auto room_for = [&](const Matrix& gate, const Matrix& up) {
         rows = std::max(rows, 2 * static_cast<std::size_t>(chunk_bytes(gate.form, of.n) +

@@ -134,7 +134,9 @@ __device__ void take_polled(const Handed& to, const unsigned char* from, int n, 
     const auto* words = reinterpret_cast<const uint4*>(from);
     const int threads = static_cast<int>(blockDim.x) - first, end = 3 * n / 32;
     const int t = static_cast<int>(threadIdx.x) - first;
+#ifndef T_SENT
     if (t % 32 == 0 && t < end) polled_word(words + t);
+#endif
     __syncwarp();
 #pragma unroll 1
     for (int i = t; i < end; i += kAtOnce * threads) {
@@ -195,6 +197,21 @@ __device__ inline void hand_polled(const Receivers& to, int copies, int group, c
     if (i >= 2) return;
     auto* s = reinterpret_cast<float*>(out.s + unit);
     tell_float(s + half + 2 * i, i == 0 ? scale : scale * static_cast<float>(sum));
+}
+
+// Part `part` of n of a matrix's bytes, or of one expert's, into the second-level cache; by one
+// thread. Rows are whole chunks.
+__device__ inline void prefetch_part(const Matrix& m, long long first_row, int rows, int part,
+                                     int n) {
+    const int chunk = chunk_bytes(m.form, m.cols);
+    const int words = rows / 8 * (chunk / 16);
+    const int begin = static_cast<int>(static_cast<long long>(words) * part / n);
+    const int end = static_cast<int>(static_cast<long long>(words) * (part + 1) / n);
+    if (begin == end) return;
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(
+                     m.w + first_row / 8 * chunk + 16LL * begin),
+                 "r"(16 * (end - begin))
+                 : "memory");
 }
 
 // n words of 16 bytes, by all threads of all blocks.
