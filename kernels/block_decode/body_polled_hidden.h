@@ -16,7 +16,6 @@ struct PolledHiddenCall {
     unsigned* ids;
     float* weights;
     unsigned* go;
-    Matrix down;  // of the routed experts
 };
 
 #ifdef __CUDACC__
@@ -132,18 +131,7 @@ struct PolledHiddenBody {
         const Router& r = call.router;
         place.let_consumers_start();
         const int t = static_cast<int>(threadIdx.x), warp = t / 32, lane = t % 32;
-        // What nobody chooses comes first, when there is room for few blocks.
-        const int routed_groups = r.n_used * call.expert_groups;
-        const int shared_groups = place.blocks() - routed_groups;
-#ifdef T_FIRST
-        constexpr int kBefore = T_FIRST;
-#else
-        const int kBefore = routed_groups;
-#endif
-        const int block = place.block();
-        const int group = block < kBefore                   ? block
-                          : block < kBefore + shared_groups ? block - kBefore + routed_groups
-                                                            : block - shared_groups;
+        const int group = place.block(), routed_groups = r.n_used * call.expert_groups;
         const bool routed = group < routed_groups;
         const Handed x = handed_at(memory, call.n);
         const Matrix& gate = routed ? call.gate : call.shared_gate;
@@ -152,27 +140,27 @@ struct PolledHiddenBody {
         const int up_chunk = chunk_bytes(up.form, call.n);
         auto* gates = reinterpret_cast<unsigned char*>(memory) + handed_bytes(call.n);
         auto* ups = gates + 2 * gate_chunk;
-        // By one warp, four lanes of which ask for a matrix's half each.
-        const auto ask_for = [&](long long first_row) {
-            const int half = lane / 2;
-            if (lane < 2) expect(kept.arrivals + lane, gate_chunk + up_chunk);
-            __syncwarp();
-            if (lane < 4) {
-                const bool of_up = lane % 2 != 0;
-                const int chunk = of_up ? up_chunk : gate_chunk;
-                ask_rows((of_up ? ups : gates) + half * chunk, of_up ? up : gate,
-                         first_row + 8 * half, 8, kept.arrivals + half);
-            }
+        // By one warp, four lanes of which ask for a matrix's half each: of an expert's rows, or of
+        // the shared one's. All but the expert is ready before.
+        const int half = lane / 2, chunk = lane % 2 != 0 ? up_chunk : gate_chunk;
+        const int own_group = routed ? group % call.expert_groups : group - routed_groups;
+        const unsigned char* from =
+            (lane % 2 != 0 ? up.w : gate.w) + (2LL * own_group + half) * chunk;
+        const long long of_expert = static_cast<long long>(call.hidden / 8) * chunk;
+        unsigned char* to = (lane % 2 != 0 ? ups : gates) + half * chunk;
+        const auto ask_for = [&](int expert) {
+            if (lane < 4) ask(to, from + expert * of_expert, chunk, kept.arrivals + half);
         };
-        if (t == 0) make_arrivals(kept.arrivals, 2);
-        int chosen = 0;
-        (void)chosen;
+        if (t == 0) {
+            make_arrivals(kept.arrivals, 2);
+            for (int i = 0; i < 2; ++i) expect(kept.arrivals + i, gate_chunk + up_chunk);
+        }
         const int copy = group % kFfnCopies, groups = call.n / kGroup;
         if (warp == 0) {
             __syncwarp();
             const float* squares = call.squares + copy * groups;
             if (!routed) {
-                ask_for(static_cast<long long>(group - routed_groups) * kGroup);
+                ask_for(0);
                 const float own = polled_factor(squares, groups, call.n, call.eps);
                 if (lane == 0) kept.factor = own;
             } else {
@@ -181,22 +169,9 @@ struct PolledHiddenBody {
                     bias = __ldg(reinterpret_cast<const float4*>(r.bias) + lane);
                 }
                 // The squares are there first.
-#ifdef T_WARM
-#pragma unroll 1
-                for (int pass = r.n_used > 0 ? 0 : 1; pass < 2; ++pass) {
-                    float factor = 1;
-                    float4 logits = {factor, 2, 3, 4};
-                    if (pass == 1) {
-                        factor = polled_factor(squares, groups, call.n, call.eps);
-                        if (lane == 0) kept.factor = factor;
-                        logits = WarpChoice::logits(r, copy);
-                    }
-#else
-                constexpr int pass = 1;
                 const float factor = polled_factor(squares, groups, call.n, call.eps);
                 if (lane == 0) kept.factor = factor;
                 const float4 logits = WarpChoice::logits(r, copy);
-#endif
                 WarpChoice choice;
                 choice.begin(r, logits, factor, bias);
                 const int slot = group / call.expert_groups;
@@ -211,21 +186,14 @@ struct PolledHiddenBody {
                         own_id = id;
                         own_probability = probability;
                     }
-                    if (i == slot && pass == 1) {
-                        ask_for(static_cast<long long>(id) * call.hidden +
-                                group % call.expert_groups * kGroup);
-                        chosen = id;
-                    }
+                    if (i == slot) ask_for(id);
                 }
-                if (pass == 1 && group == 0 && lane < r.n_used) {
+                if (group == 0 && lane < r.n_used) {
                     const float share =
                         r.normalise ? r.scale / fmaxf(total, r.smallest_sum) : r.scale;
                     tell_word(polled.ids + lane, static_cast<unsigned>(own_id));
                     tell_float(polled.weights + lane, own_probability * share);
                 }
-#ifdef T_WARM
-                }
-#endif
             }
         } else {
             take_polled<1>(x, call.handed + copy * handed_bytes(call.n), call.n, 32);
@@ -233,12 +201,6 @@ struct PolledHiddenBody {
         __syncthreads();
         const float factor = kept.factor;
         await(kept.arrivals + warp / 4);
-#ifdef T_P2
-        if (t == 0 && routed) {
-            prefetch_part(polled.down, static_cast<long long>(chosen) * call.n, call.n,
-                          group % call.expert_groups, call.expert_groups);
-        }
-#endif
         float sums[4] = {};
         if (routed) {
             dot_gate_and_up<kRouted>(sums, in_memory(gates, gate), in_memory(ups, up), 2 * warp, x,

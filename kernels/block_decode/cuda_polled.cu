@@ -28,6 +28,14 @@ constexpr Ways kElse = {.tiles = true,
                         .parts = true,
                         .wide = true};
 
+#ifndef T_O
+#define T_O 8
+#endif
+#ifndef T_D
+#define T_D 8
+#endif
+constexpr int kOutputWarps = T_O, kOutputsWarps = T_D;
+
 // The places' memory: the part of attention's scratch that no way of attention here uses.
 unsigned char* places_of(const BlockDecode::Args& args) {
     const std::int64_t used =
@@ -164,12 +172,12 @@ void run_polled_output(const BlockDecode::Args& args, const Turn& turn) {
     of.logits = own.logits;
     call.shared_down = device_matrix(args.experts.shared_down, false);
     Size size;
-    size.threads = PolledOutputBody::kThreads;
+    size.threads = 32 * kOutputWarps;
     size.blocks = of.m.rows / kGroup;
     size.cluster = output_cluster(args.shape);
     size.shared_bytes =
         handed_bytes(of.n) + 2 * static_cast<std::size_t>(chunk_bytes(of.m.form, of.n));
-    launch_body<PolledOutputBody>(size, call);
+    launch_body<PolledOutputBody<kOutputWarps>>(size, call);
 }
 
 void run_polled_hidden(const BlockDecode::Args& args, const Turn& turn) {
@@ -202,7 +210,6 @@ void run_polled_hidden(const BlockDecode::Args& args, const Turn& turn) {
     call.ids = own.ids;
     call.weights = own.weights;
     call.go = own.go;
-    call.down = device_matrix(e.down, false);
     std::size_t rows = 0;
     const auto room_for = [&](const Matrix& gate, const Matrix& up) {
         rows = std::max(rows, 2 * static_cast<std::size_t>(chunk_bytes(gate.form, of.n) +
@@ -250,7 +257,7 @@ void run_polled_outputs(const BlockDecode::Args& args, const Turn& turn) {
     call.x = own.x;
     call.x_squares = own.x_squares;
     Size size;
-    size.threads = 2 * kExpertThreads;
+    size.threads = 32 * kOutputsWarps;
     size.blocks = static_cast<int>(s.cols) / kGroup;
     size.shared_bytes = handed_bytes(s.n_hidden());
     if (s.n_used > 0) {
@@ -264,12 +271,11 @@ void run_polled_outputs(const BlockDecode::Args& args, const Turn& turn) {
     constexpr int kQ4 = only(Form::q4_0);
     const bool routed = s.n_used == 0 || of.down.form == Form::q4_0;
     if (routed && (s.shared == 0 || of.shared_down.form == Form::q4_0)) {
-        launch_body<PolledOutputsBody<kQ4, kQ4, 2>>(size, call);
+        launch_body<PolledOutputsBody<kQ4, kQ4, kOutputsWarps>>(size, call);
     } else if (routed && of.shared_down.form == Form::q6_k) {
-        launch_body<PolledOutputsBody<kQ4, only(Form::q6_k), 2>>(size, call);
+        launch_body<PolledOutputsBody<kQ4, only(Form::q6_k), kOutputsWarps>>(size, call);
     } else {
-        size.threads = kExpertThreads;
-        launch_body<PolledOutputsBody<kAnyForm, kAnyForm, 1>>(size, call);
+        launch_body<PolledOutputsBody<kAnyForm, kAnyForm, kOutputsWarps>>(size, call);
     }
 }
 
