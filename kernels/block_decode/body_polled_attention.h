@@ -24,7 +24,7 @@ constexpr int kColumnsOfBlock = kKnownRank / kAttentionTeam;    // of the latent
 constexpr int kTurnedOfBlock = kKnownRot / kAttentionTeam;      // of the rotary part
 constexpr int kOfRow = kColumnsOfBlock + kTurnedOfBlock;        // values of a cached row
 constexpr int kMostPlaces = 512;                                // positions, this one included
-constexpr int kNearRows = 192;                                  // that lie in shared memory
+constexpr int kNearRows = 320;                                  // that lie in shared memory
 static_assert(kColumnsOfBlock == 64 && kTurnedOfBlock == 8 && kWarps == kAttentionTeam);
 
 struct PolledRoom {
@@ -87,13 +87,13 @@ __device__ float dot_eight(float sum, const float* a, const uint4& bits) {
     return sum;
 }
 template <class T>
-__device__ void add_eight_of(float (&sum)[8], float keep, float weight, const uint4& bits) {
+__device__ void add_eight_of(float (&sum)[8], float weight, const uint4& bits) {
     const unsigned words[4] = {bits.x, bits.y, bits.z, bits.w};
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
         const float2 v = two_of<T>(words[i]);
-        sum[2 * i] = sum[2 * i] * keep + weight * v.x;
-        sum[2 * i + 1] = sum[2 * i + 1] * keep + weight * v.y;
+        sum[2 * i] += weight * v.x;
+        sum[2 * i + 1] += weight * v.y;
     }
 }
 
@@ -183,6 +183,7 @@ struct PolledAttentionBody {
         alignas(16) float turned[kTurnedOfBlock];
         alignas(16) float absorbed[kColumnsOfBlock];
         alignas(16) T own[kOfRow];
+        float weights[kMostPlaces], most[kMostPlaces / 32];
         alignas(16) float latent[kColumnsOfBlock];
         alignas(16) unsigned char handed[kWarps][kColumnsOfBlock / 32 * 48];
         float received[2 * kAttentionTeam][kThreads / kAttentionTeam];
@@ -339,32 +340,48 @@ struct PolledAttentionBody {
         // see this one's values.
         if (!call.fresh) place.wait();
         await_sent(arrivals + 2);
-        // Each lane has every 32nd position, and each warp eight columns.
-        float most = -INFINITY, total = 0, sums[8] = {};
+        // A thread makes a position's weight, as yet over its warp's largest score; then a lane has
+        // every 32nd position, and a warp eight columns.
 #pragma unroll 1
-        for (int p = lane; p < n; p += 32) {
-            const uint4 bits = *reinterpret_cast<const uint4*>(of.columns(p) + 8 * warp);
-            float score = 0;
+        for (int base = 32 * warp; base < n; base += kThreads) {
+            const int p = base + lane;
+            float score = -INFINITY;
+            if (p < n) {
+                float part[kAttentionTeam];
 #pragma unroll
-            for (int b = 0; b < kAttentionTeam; ++b) score += room.scores[b * kMostPlaces + p];
-            score *= h.scale;
-            const float largest = fmaxf(most, score);
-            const float keep = __expf(most - largest), weight = __expf(score - largest);
-            most = largest;
-            total = total * keep + weight;
-            add_eight_of<T>(sums, keep, weight, bits);
+                for (int b = 0; b < kAttentionTeam; ++b) part[b] = room.scores[b * kMostPlaces + p];
+                score = h.scale * (((part[0] + part[1]) + (part[2] + part[3])) +
+                                   ((part[4] + part[5]) + (part[6] + part[7])));
+            }
+            const float most = out_of_order(__reduce_max_sync(0xFFFFFFFFU, in_order(score)));
+            if (p < n) kept.weights[p] = __expf(score - most);
+            if (lane == 0) kept.most[base / 32] = most;
         }
-        const float largest = warp_largest(most);
-        const float share = most == -INFINITY ? 0.0F : __expf(most - largest);
-        total = warp_sum(total * share);
+        __syncthreads();
+        const int n_most = (n + 31) / 32;
+        const float own_most = lane < n_most ? kept.most[lane] : -INFINITY;
+        const float largest = out_of_order(__reduce_max_sync(0xFFFFFFFFU, in_order(own_most)));
+        const float own_share = __expf(own_most - largest);
+        float total = 0, sums[8] = {};
+#pragma unroll 1
+        for (int i = 0; i < n_most; ++i) {
+            const float share = __shfl_sync(0xFFFFFFFFU, own_share, i);
+            const int p = 32 * i + lane;
+            if (p < n) {
+                const float weight = share * kept.weights[p];
+                total += weight;
+                add_eight_of<T>(sums, weight,
+                                *reinterpret_cast<const uint4*>(of.columns(p) + 8 * warp));
+            }
+        }
+        total = warp_sum(total);
         // Halves of the lanes exchange halves of the columns, until each has one.
         float four[4], two[2];
         const bool upper = lane & 16, second = lane & 8, third = lane & 4;
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            const float keep = (upper ? sums[4 + i] : sums[i]) * share;
-            four[i] =
-                keep + __shfl_xor_sync(0xFFFFFFFFU, (upper ? sums[i] : sums[4 + i]) * share, 16);
+            const float keep = upper ? sums[4 + i] : sums[i];
+            four[i] = keep + __shfl_xor_sync(0xFFFFFFFFU, upper ? sums[i] : sums[4 + i], 16);
         }
 #pragma unroll
         for (int i = 0; i < 2; ++i) {

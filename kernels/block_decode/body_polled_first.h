@@ -26,7 +26,6 @@ struct PolledFirstBody {
     struct Kept {
         Arrival arrivals[1];
         float parts[32], factor;
-        float rows[kFirstThreads / 32][kGroup];
         alignas(16) float values[kGroup];
     };
 
@@ -49,9 +48,6 @@ struct PolledFirstBody {
             ask_rows(rows, m, group * kGroup, kGroup, &arrival);
         }
         const float4 weights = weights_to_hand(which == 0 ? call.query_norm : nullptr, group);
-        constexpr int kN = kThreads / 32;
-        const int units = call.n / 32, first = units * warp / kN;
-        const int n = units * (warp + 1) / kN - first;
         if (polled.fresh) {
             place.let_consumers_start();
             place.wait();
@@ -65,42 +61,31 @@ struct PolledFirstBody {
             } else {
                 take_handed(x, call.handed, call.n, 32);
             }
-            __syncthreads();
         } else {
             // Attention looks at places that the attention before cleared.
             if (t == kThreads - 1) {
                 polled_word(polled.go);
                 place.let_consumers_start();
             }
-            __syncthreads();
+            __syncwarp();
             const int copy = block % kFewCopies, groups = call.n / kGroup;
-            const float* squares = call.squares + copy * groups;
-            if (warp == 0 && groups <= 128) {
-                const auto* more = reinterpret_cast<const uint4*>(squares) + lane;
-                const uint4 four =
-                    take_share<1>(x, call.handed + copy * handed_bytes(call.n), units, first, n, 0,
-                                  0, 4 * lane < groups ? more : nullptr);
-                const float own = __uint_as_float(four.x) + __uint_as_float(four.y) +
-                                  __uint_as_float(four.z) + __uint_as_float(four.w);
-                const float mean = warp_sum(own) / static_cast<float>(call.n);
-                if (lane == 0) factor = rsqrtf(mean + call.eps);
+            if (warp == 0) {
+                const float own =
+                    polled_factor(call.squares + copy * groups, groups, call.n, call.eps);
+                if (lane == 0) factor = own;
             } else {
-                take_share<1>(x, call.handed + copy * handed_bytes(call.n), units, first, n, 0, 0);
-                if (warp == 0) {
-                    const float own = polled_factor(squares, groups, call.n, call.eps);
-                    if (lane == 0) factor = own;
-                }
+                take_polled<1>(x, call.handed + copy * handed_bytes(call.n), call.n, 32);
             }
         }
+        __syncthreads();
         await(&arrival);
-        float sum = dot_share<Unit<Form::q4_0>>(in_memory(rows, m), x, first, first, n);
-        sum += __shfl_xor_sync(0xFFFFFFFFU, sum, kGroup);
-        if (lane < kGroup) kept.rows[warp][lane] = sum;
+        float sums[2] = {};
+        dot_rows<Unit<Form::q4_0>>(sums, in_memory(rows, m), 2 * warp, x, lane, 32);
+        sums[0] = warp_sum(sums[0]) * factor;
+        sums[1] = warp_sum(sums[1]) * factor;
+        if (lane < 2) values[2 * warp + lane] = lane == 0 ? sums[0] : sums[1];
         __syncthreads();
         if (warp == 0) {
-            const float value = factor * sum_of_warps(kept.rows);
-            if (lane < kGroup) values[lane] = value;
-            __syncwarp();
             if (which == 1) {
                 const float own = lane < kGroup ? values[lane] : 0.0F;
                 if (lane < kGroup) tell_float(polled.kv + group * kGroup + lane, own);

@@ -21,12 +21,6 @@ struct PolledHiddenCall {
 #ifdef __CUDACC__
 #if __CUDA_ARCH__ >= 900
 
-// Larger is larger, of unsigned words.
-__device__ inline unsigned in_order(float v) {
-    const unsigned bits = __float_as_uint(v);
-    return bits & 0x80000000U ? ~bits : bits | 0x80000000U;
-}
-
 // A warp's choice: lane q of either half of it has experts 4q … 4q + 3.
 struct WarpChoice {
     unsigned key[4];  // of score and bias; 0: not there, or chosen already
@@ -113,14 +107,15 @@ struct WarpChoice {
 
 #endif
 
-template <int kRouted, int kShared>
+// kEach: groups of rows of an expert that a block takes; of the shared expert it takes one.
+template <int kRouted, int kShared, int kEach>
 struct PolledHiddenBody {
     using Call = PolledHiddenCall;
-    static constexpr int kThreads = kExpertThreads, kBlocks = 4, kArrivals = 2;
+    static constexpr int kThreads = kExpertThreads, kBlocks = 4, kArrivals = 2 * kEach;
     struct Kept {
-        Arrival arrivals[2];
+        Arrival arrivals[2 * kEach];
         float factor;
-        alignas(16) float values[kGroup];
+        alignas(16) float values[kEach][kGroup];
     };
 
     template <class Place>
@@ -131,36 +126,44 @@ struct PolledHiddenBody {
         const Router& r = call.router;
         place.let_consumers_start();
         const int t = static_cast<int>(threadIdx.x), warp = t / 32, lane = t % 32;
-        const int group = place.block(), routed_groups = r.n_used * call.expert_groups;
-        const bool routed = group < routed_groups;
+        const int routed_groups = r.n_used * call.expert_groups;
+        const int routed_blocks = routed_groups / kEach;
+        const bool routed = place.block() < routed_blocks;
+        const int group = routed ? place.block() * kEach
+                                 : place.block() - routed_blocks + routed_groups;
+        const int n_own = routed ? kEach : 1;
         const Handed x = handed_at(memory, call.n);
         const Matrix& gate = routed ? call.gate : call.shared_gate;
         const Matrix& up = routed ? call.up : call.shared_up;
         const int gate_chunk = chunk_bytes(gate.form, call.n);
         const int up_chunk = chunk_bytes(up.form, call.n);
-        auto* gates = reinterpret_cast<unsigned char*>(memory) + handed_bytes(call.n);
-        auto* ups = gates + 2 * gate_chunk;
-        // By one warp, four lanes of which ask for a matrix's half each: of an expert's rows, or of
-        // the shared one's. All but the expert is ready before.
-        const int half = lane / 2, chunk = lane % 2 != 0 ? up_chunk : gate_chunk;
-        const int own_group = routed ? group % call.expert_groups : group - routed_groups;
-        const unsigned char* from =
-            (lane % 2 != 0 ? up.w : gate.w) + (2LL * own_group + half) * chunk;
-        const long long of_expert = static_cast<long long>(call.hidden / 8) * chunk;
-        unsigned char* to = (lane % 2 != 0 ? ups : gates) + half * chunk;
-        const auto ask_for = [&](int expert) {
-            if (lane < 4) ask(to, from + expert * of_expert, chunk, kept.arrivals + half);
+        auto* rows = reinterpret_cast<unsigned char*>(memory) + handed_bytes(call.n);
+        const int group_bytes = 2 * (gate_chunk + up_chunk);
+        // By one warp, four lanes of which ask for a matrix's half of a group each.
+        const auto ask_for = [&](long long first_row) {
+            const int half = lane / 2;
+            const bool of_up = lane % 2 != 0;
+            const int chunk = of_up ? up_chunk : gate_chunk;
+            if (lane < 4) {
+#pragma unroll
+                for (int i = 0; i < kEach; ++i) {
+                    if (i >= n_own) continue;
+                    ask_rows(rows + i * group_bytes + (of_up ? 2 * gate_chunk : 0) + half * chunk,
+                             of_up ? up : gate, first_row + kGroup * i + 8 * half, 8,
+                             kept.arrivals + 2 * i + half);
+                }
+            }
         };
         if (t == 0) {
-            make_arrivals(kept.arrivals, 2);
-            for (int i = 0; i < 2; ++i) expect(kept.arrivals + i, gate_chunk + up_chunk);
+            make_arrivals(kept.arrivals, 2 * kEach);
+            for (int i = 0; i < 2 * n_own; ++i) expect(kept.arrivals + i, gate_chunk + up_chunk);
         }
-        const int copy = group % kFfnCopies, groups = call.n / kGroup;
+        const int copy = place.block() % kFfnCopies, groups = call.n / kGroup;
         if (warp == 0) {
             __syncwarp();
             const float* squares = call.squares + copy * groups;
             if (!routed) {
-                ask_for(0);
+                ask_for(static_cast<long long>(group - routed_groups) * kGroup);
                 const float own = polled_factor(squares, groups, call.n, call.eps);
                 if (lane == 0) kept.factor = own;
             } else {
@@ -186,7 +189,10 @@ struct PolledHiddenBody {
                         own_id = id;
                         own_probability = probability;
                     }
-                    if (i == slot) ask_for(id);
+                    if (i == slot) {
+                        ask_for(static_cast<long long>(id) * call.hidden +
+                                group % call.expert_groups * kGroup);
+                    }
                 }
                 if (group == 0 && lane < r.n_used) {
                     const float share =
@@ -200,29 +206,34 @@ struct PolledHiddenBody {
         }
         __syncthreads();
         const float factor = kept.factor;
-        await(kept.arrivals + warp / 4);
-        float sums[4] = {};
-        if (routed) {
-            dot_gate_and_up<kRouted>(sums, in_memory(gates, gate), in_memory(ups, up), 2 * warp, x,
-                                     lane);
-        } else {
-            dot_gate_and_up<kShared>(sums, in_memory(gates, gate), in_memory(ups, up), 2 * warp, x,
-                                     lane);
-        }
+#pragma unroll 1
+        for (int i = 0; i < n_own; ++i) {
+            const auto* gates = rows + i * group_bytes;
+            const auto* ups = gates + 2 * gate_chunk;
+            await(kept.arrivals + 2 * i + warp / 4);
+            float sums[4] = {};
+            if (routed) {
+                dot_gate_and_up<kRouted>(sums, in_memory(gates, gate), in_memory(ups, up), 2 * warp,
+                                         x, lane);
+            } else {
+                dot_gate_and_up<kShared>(sums, in_memory(gates, gate), in_memory(ups, up), 2 * warp,
+                                         x, lane);
+            }
 #pragma unroll
-        for (float& sum : sums) sum = warp_sum(sum) * factor;
-        if (lane < 2) {
-            kept.values[2 * warp + lane] =
-                lane == 0 ? gated(sums[0], sums[2]) : gated(sums[1], sums[3]);
-        }
-        // The output product's kernel has ended long since, and so has attention.
-        place.wait();
-        __syncthreads();
-        if (warp == 0) {
-            const int n_hidden = r.n_used * call.hidden + call.shared;
-            hand_polled({call.out, nullptr, n_hidden}, kHiddenCopies, group, kept.values,
-                        {1, 1, 1, 1});
-            if (group == 0 && lane == 0) tell_word(polled.go, 1);
+            for (float& sum : sums) sum = warp_sum(sum) * factor;
+            if (lane < 2) {
+                kept.values[i][2 * warp + lane] =
+                    lane == 0 ? gated(sums[0], sums[2]) : gated(sums[1], sums[3]);
+            }
+            // The output product's kernel has ended long since, and so has attention.
+            if (i == 0) place.wait();
+            __syncthreads();
+            if (warp == i) {
+                const int n_hidden = r.n_used * call.hidden + call.shared;
+                hand_polled({call.out, nullptr, n_hidden}, kHiddenCopies, group + i,
+                            kept.values[i], {1, 1, 1, 1});
+                if (i == 0 && place.block() == 0 && lane == 0) tell_word(polled.go, 1);
+            }
         }
 #endif
     }

@@ -16,13 +16,12 @@ struct PolledOutputCall {
 
 #ifdef __CUDACC__
 
-template <int kN>
 struct PolledOutputBody {
     using Call = PolledOutputCall;
-    static constexpr int kThreads = 32 * kN, kBlocks = 2, kArrivals = 2;
+    static constexpr int kThreads = 2 * kOutputThreads, kBlocks = 2, kArrivals = 3;
     struct Kept {
-        Arrival arrivals[2];  // of the rows; of sums from the cluster's blocks
-        float rows[kN][kGroup];
+        Arrival arrivals[3];  // of the rows' halves; of sums from the cluster's blocks
+        float others[2 * kOutputThreads / 32];
         alignas(16) float values[kGroup];
         float sums[8][kMostOfBlock];
     };
@@ -33,29 +32,29 @@ struct PolledOutputBody {
 #if __CUDA_ARCH__ >= 900
         const OutputCall& call = polled.of;
         Arrival* arrivals = kept.arrivals;
+        float* values = kept.values;
         place.let_consumers_start();
         const int t = static_cast<int>(threadIdx.x), warp = t / 32, lane = t % 32;
+        const int pair = warp % 8, part = warp / 8;
         const int group = place.block();
         const auto cluster = cg::this_cluster();
         const int size = static_cast<int>(cluster.num_blocks());
         const int rank = static_cast<int>(cluster.block_rank());
         const Handed x = handed_at(memory, call.n);
         auto* rows = reinterpret_cast<unsigned char*>(memory) + handed_bytes(call.n);
+        const int chunk = chunk_bytes(call.m.form, call.m.cols);
         const bool routes = call.n_experts != 0;
         const int of_block = (call.n_experts + size - 1) / size;
         const int n_own = max(0, min(of_block, call.n_experts - rank * of_block));
         if (t == 0) {
-            make_arrivals(arrivals, 2);
-            expect(arrivals, 2 * chunk_bytes(call.m.form, call.m.cols));
-            ask_rows(rows, call.m, group * kGroup, kGroup, arrivals);
-            if (routes) expect(arrivals + 1, n_own * size * 4);
-            // Memory rests meanwhile.
-            if (polled.shared_down.rows != 0) {
-                prefetch_part(polled.shared_down, 0, polled.shared_down.rows, group,
-                              place.blocks());
+            make_arrivals(arrivals, 3);
+            for (int i = 0; i < 2; ++i) {
+                expect(arrivals + i, chunk);
+                ask_rows(rows + i * chunk, call.m, group * kGroup + 8 * i, 8, arrivals + i);
             }
+            if (routes) expect(arrivals + 2, n_own * size * 4);
         }
-        __syncthreads();
+        __syncwarp();
         if (routes) arrive_in_cluster();
         // This group's columns of the router, and its norm's weights.
         float4 router = {0, 0, 0, 0};
@@ -65,40 +64,42 @@ struct PolledOutputBody {
                 call.router + static_cast<long long>(e) * call.m.rows + column));
         }
         const float4 norm = __ldg(reinterpret_cast<const float4*>(call.norm + column));
-        const int units = call.n / 32, first = units * warp / kN;
-        const int n = units * (warp + 1) / kN - first;
-        take_share<2>(x, call.handed + group % kFewCopies * handed_bytes(call.n), units, first, n,
-                      0, 0);
-        const float before = __ldcg(call.x + group * kGroup + lane % kGroup);
-        await(arrivals);
-        float sum = dot_share<Unit<Form::q4_0>>(in_memory(rows, call.m), x, first, first, n);
-        sum += __shfl_xor_sync(0xFFFFFFFFU, sum, kGroup);
-        if (lane < kGroup) kept.rows[warp][lane] = sum;
+        // Memory rests meanwhile.
+        if (t == kThreads - 1 && polled.shared_down.rows != 0) {
+            prefetch_part(polled.shared_down, 0, polled.shared_down.rows, group, place.blocks());
+        }
+        __syncwarp();
+        take_polled<1>(x, call.handed + group % kFewCopies * handed_bytes(call.n), call.n, 0);
         __syncthreads();
-        const float value = before + sum_of_warps(kept.rows);
-        if (warp == 0) {
-            if (lane < kGroup) {
-                kept.values[lane] = value;
-                call.x[group * kGroup + lane] = value;
-            }
-            __syncwarp();
-            hand_polled({call.ffn, call.squares, call.m.rows}, kFfnCopies, group, kept.values,
-                        norm);
+        float before = 0;
+        if (part == 0 && lane < 2) before = __ldcg(call.x + group * kGroup + 2 * pair + lane);
+        await(arrivals + pair / 4);
+        float sums[2];
+        sum_in_parts<2, 2>(sums, kept.others, [&](float(&own)[2], int of_row) {
+            dot_rows<Unit<Form::q4_0>>(own, in_memory(rows, call.m), 2 * pair, x,
+                                       lane + 32 * of_row, 64);
+        });
+        if (part == 0 && lane < 2) {
+            const float value = before + (lane == 0 ? sums[0] : sums[1]);
+            values[2 * pair + lane] = value;
+            call.x[group * kGroup + 2 * pair + lane] = value;
+        }
+        __syncthreads();
+        if (warp == kThreads / 32 - 1) {
+            hand_polled({call.ffn, call.squares, call.m.rows}, kFfnCopies, group, values, norm);
         }
         if (routes) {
-            float v[4];
-#pragma unroll
-            for (int i = 0; i < 4; ++i) v[i] = __shfl_sync(0xFFFFFFFFU, value, lane % 4 * 4 + i);
-            float logit = router.x * (v[0] * norm.x) + router.y * (v[1] * norm.y) +
-                          router.z * (v[2] * norm.z) + router.w * (v[3] * norm.w);
-            logit += __shfl_xor_sync(0xFFFFFFFFU, logit, 1);
-            logit += __shfl_xor_sync(0xFFFFFFFFU, logit, 2);
+            const float4 v = reinterpret_cast<const float4*>(values)[t % 4];
+            float sum = router.x * (v.x * norm.x) + router.y * (v.y * norm.y) +
+                        router.z * (v.z * norm.z) + router.w * (v.w * norm.w);
+            sum += __shfl_xor_sync(0xFFFFFFFFU, sum, 1);
+            sum += __shfl_xor_sync(0xFFFFFFFFU, sum, 2);
             wait_in_cluster();  // nobody writes into a block that has not begun
             if (t % 4 == 0 && e < call.n_experts) {
-                send(&kept.sums[rank][e % of_block], arrivals + 1, e / of_block, logit);
+                send(&kept.sums[rank][e % of_block], arrivals + 2, e / of_block, sum);
             }
             __syncwarp();
-            await_sent(arrivals + 1);
+            await_sent(arrivals + 2);
             const int parts = place.blocks() / size, own_part = place.block() / size;
             for (int i = t; i < n_own * kFfnCopies; i += kThreads) {
                 const int own = i / kFfnCopies, copy = i % kFfnCopies;

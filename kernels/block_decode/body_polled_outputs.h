@@ -17,15 +17,19 @@ struct PolledOutputsCall {
 
 #ifdef __CUDACC__
 
-template <int kRouted, int kShared, int kN>
+#ifdef T_DD
+constexpr bool kDirect = true;
+#else
+constexpr bool kDirect = false;
+#endif
+template <int kRouted, int kShared, int kTogether>
 struct PolledOutputsBody {
     using Call = PolledOutputsCall;
-    static constexpr int kThreads = 32 * kN, kBlocks = 2, kArrivals = 2;
+    static constexpr int kThreads = kExpertThreads * kTogether, kBlocks = 2, kArrivals = 2;
     struct Kept {
         Arrival arrivals[2];  // of the shared rows, of the experts'
-        float rows[kN][kGroup];
         alignas(16) float values[kGroup];
-        float weights[kMostUsed];
+        float weights[kMostUsed], others[2 * kExpertThreads / 32];
     };
 
     template <class Place>
@@ -34,14 +38,18 @@ struct PolledOutputsBody {
 #if __CUDA_ARCH__ >= 900
         const OutputsCall& call = polled.of;
         Arrival* arrivals = kept.arrivals;
+        float *values = kept.values, *weights = kept.weights;
         place.let_consumers_start();
         const int t = static_cast<int>(threadIdx.x), warp = t / 32, lane = t % 32;
+        const int pair = warp % (kExpertThreads / 32), part = warp / (kExpertThreads / 32);
         const int group = place.block(), n_routed = call.n_used * call.hidden;
         const int n = n_routed + call.shared;
         const Handed x = handed_at(memory, n);
         auto* shared_rows = reinterpret_cast<unsigned char*>(memory) + handed_bytes(n);
+        // The shared expert's rows lie in the second-level cache already; beside experts they are
+        // taken from there, so that the block finds room beside hidden values.
         const int shared_size =
-            call.shared > 0 ? 2 * chunk_bytes(call.shared_down.form, call.shared) : 0;
+            call.shared > 0 && !(kDirect && call.n_used > 0) ? 2 * chunk_bytes(call.shared_down.form, call.shared) : 0;
         auto* routed_rows = shared_rows + shared_size;
         const int routed_size = call.n_used > 0 ? 2 * chunk_bytes(call.down.form, call.hidden) : 0;
         if (t == 0) {
@@ -50,75 +58,81 @@ struct PolledOutputsBody {
                 expect(arrivals, shared_size);
                 ask_rows(shared_rows, call.shared_down, group * kGroup, kGroup, arrivals);
             }
+            if (call.n_used > 0) expect(arrivals + 1, call.n_used * routed_size);
         }
         const int rows = place.blocks() * kGroup, of_expert = call.hidden / 32;
+        const Handed of_shared = {x.low + n_routed / 32, x.high + n_routed / 32,
+                                  x.s + n_routed / 32};
         const float4 norm = weights_to_hand(call.norm, group);
-        __syncthreads();
-        if (warp == 0 && call.n_used > 0) {
-            unsigned id = 0, weight = 0;
-            if (lane < call.n_used) {
-                const Patience patience;
-                do {
-                    id = look(polled.ids + lane);
-                    weight = look(reinterpret_cast<const unsigned*>(polled.weights) + lane);
-                    patience.check();
-                } while (id == kAbsent || weight == kAbsent);
-                kept.weights[lane] = __uint_as_float(weight);
-            }
-            __syncwarp();
-            if (lane == 0) expect(arrivals + 1, call.n_used * routed_size);
-            __syncwarp();
-            if (lane < call.n_used) {
-                ask_rows(routed_rows + lane * routed_size, call.down,
-                         static_cast<long long>(id) * rows + group * kGroup, kGroup, arrivals + 1);
-            }
-        }
-        // A warp has a share of the experts' units and one of the shared expert's.
-        const int of_routed = n_routed / 32, of_shared = call.shared / 32;
-        const int first = of_routed * warp / kN, n_first = of_routed * (warp + 1) / kN - first;
-        const int other = of_shared * warp / kN, n_other = of_shared * (warp + 1) / kN - other;
-        take_share<3>(x, call.handed + group % kHiddenCopies * handed_bytes(n), n / 32, first,
-                      n_first, of_routed + other, n_other);
-        // Who handed hidden values over knew that the output product's kernel had ended.
-        const float before = __ldcg(call.x + group * kGroup + lane % kGroup);
-        float sum = 0;
-        if (call.shared > 0) {
-            await(arrivals);
-            with_planes_of<kShared>(call.shared_down.form, [&](auto unit) {
-                sum = dot_share<decltype(unit)>(in_memory(shared_rows, call.shared_down), x,
-                                                of_routed + other, other, n_other);
-            });
-        }
-        if (call.n_used > 0) {
-            await(arrivals + 1);
-            with_planes_of<kRouted>(call.down.form, [&](auto unit) {
-#pragma unroll 1
-                for (int g = first; g < first + n_first;) {
-                    const int e = g / of_expert, u = g - e * of_expert;
-                    const int n_of_expert = min(of_expert - u, first + n_first - g);
-                    sum += kept.weights[e] *
-                           dot_share<decltype(unit)>(
-                               in_memory(routed_rows + e * routed_size, call.down), x, g, u,
-                               n_of_expert);
-                    g += n_of_expert;
-                }
-            });
-        }
-        sum += __shfl_xor_sync(0xFFFFFFFFU, sum, kGroup);
-        if (lane < kGroup) kept.rows[warp][lane] = sum;
-        __syncthreads();
+        const bool direct = kDirect && call.shared > 0 && call.n_used > 0;
         if (warp == 0) {
-            const float value = before + sum_of_warps(kept.rows);
-            if (lane < kGroup) {
-                kept.values[lane] = value;
-                call.x[group * kGroup + lane] = value;
+            __syncwarp();
+            if (lane < call.n_used) {
+                const auto id = static_cast<long long>(polled_word(polled.ids + lane));
+                ask_rows(routed_rows + lane * routed_size, call.down, id * rows + group * kGroup,
+                         kGroup, arrivals + 1);
+                weights[lane] = __uint_as_float(polled_word(polled.weights + lane));
             }
             __syncwarp();
-            if (call.norm != nullptr) {
-                hand_polled({polled.x, polled.x_squares, rows}, kFewCopies, group, kept.values,
-                            norm);
-                hand_over({call.out, call.squares, rows}, 1, group, kept.values, norm);
+        } else {
+            take_polled<3>(x, call.handed + group % kHiddenCopies * handed_bytes(n), n, 32);
+        }
+        __syncthreads();
+        // Who handed hidden values over knew that the output product's kernel had ended.
+        float before = 0;
+        if (part == 0 && lane < 2) before = __ldcg(call.x + group * kGroup + 2 * pair + lane);
+        float sums[2];
+        sum_in_parts<kTogether, kTogether>(sums, kept.others, [&](float(&own)[2], int of_row) {
+            if (call.shared > 0) {
+                if (!direct) await(arrivals);
+                const Matrix m = direct ? call.shared_down
+                                        : in_memory(shared_rows, call.shared_down);
+                const int first = 2 * pair + (direct ? group * kGroup : 0);
+                with_planes_of<kShared>(call.shared_down.form, [&](auto unit) {
+                    dot_rows<decltype(unit)>(own, m, first, of_shared, lane + 32 * of_row,
+                                             32 * kTogether);
+                });
             }
+            if (call.n_used > 0) {
+                await(arrivals + 1);
+                with_planes_of<kRouted>(call.down.form, [&](auto unit) {
+                    using U = decltype(unit);
+                    const Matrix own_rows = in_memory(routed_rows, call.down);
+                    const RowParts at[2] = {U::row(own_rows, 2 * pair),
+                                            U::row(own_rows, 2 * pair + 1)};
+                    int e = 0, u = lane + 32 * of_row;
+#pragma unroll 1
+                    for (int g = u; g < call.n_used * of_expert;
+                         g += 32 * kTogether, u += 32 * kTogether) {
+                        while (u >= of_expert) {
+                            u -= of_expert;
+                            ++e;
+                        }
+                        const HandedUnit unit_of_x = HandedUnit::at(x, g);
+                        const float weight = weights[e];
+#pragma unroll
+                        for (int r = 0; r < 2; ++r) {
+                            RowParts of = at[r];
+                            of.quants += e * routed_size;
+                            of.upper += e * routed_size;
+                            of.scales += e * routed_size;
+                            of.of_eight += e * routed_size;
+                            own[r] += weight * dot(taken<U>(of, u), unit_of_x);
+                        }
+                    }
+                });
+            }
+        });
+        if (part == 0 && lane < 2) {
+            const float value = before + (lane == 0 ? sums[0] : sums[1]);
+            values[2 * pair + lane] = value;
+            call.x[group * kGroup + 2 * pair + lane] = value;
+        }
+        __syncthreads();
+        if (warp == 0 && call.norm != nullptr) {
+            hand_polled({polled.x, polled.x_squares, rows}, kFewCopies, group, values, norm);
+        } else if (warp == 1 && call.norm != nullptr) {
+            hand_over({call.out, call.squares, rows}, 1, group, values, norm);
         }
         // This kernel's end says that the one before has ended.
         place.wait();

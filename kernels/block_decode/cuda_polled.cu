@@ -28,13 +28,11 @@ constexpr Ways kElse = {.tiles = true,
                         .parts = true,
                         .wide = true};
 
-#ifndef T_O
-#define T_O 8
+#ifdef T_H2
+constexpr bool kPairs = true;
+#else
+constexpr bool kPairs = false;
 #endif
-#ifndef T_D
-#define T_D 8
-#endif
-constexpr int kOutputWarps = T_O, kOutputsWarps = T_D;
 
 // The places' memory: the part of attention's scratch that no way of attention here uses.
 unsigned char* places_of(const BlockDecode::Args& args) {
@@ -172,12 +170,12 @@ void run_polled_output(const BlockDecode::Args& args, const Turn& turn) {
     of.logits = own.logits;
     call.shared_down = device_matrix(args.experts.shared_down, false);
     Size size;
-    size.threads = 32 * kOutputWarps;
+    size.threads = PolledOutputBody::kThreads;
     size.blocks = of.m.rows / kGroup;
     size.cluster = output_cluster(args.shape);
     size.shared_bytes =
         handed_bytes(of.n) + 2 * static_cast<std::size_t>(chunk_bytes(of.m.form, of.n));
-    launch_body<PolledOutputBody<kOutputWarps>>(size, call);
+    launch_body<PolledOutputBody>(size, call);
 }
 
 void run_polled_hidden(const BlockDecode::Args& args, const Turn& turn) {
@@ -210,16 +208,17 @@ void run_polled_hidden(const BlockDecode::Args& args, const Turn& turn) {
     call.ids = own.ids;
     call.weights = own.weights;
     call.go = own.go;
+    const bool pairs = kPairs && of.expert_groups % 2 == 0;
     std::size_t rows = 0;
-    const auto room_for = [&](const Matrix& gate, const Matrix& up) {
-        rows = std::max(rows, 2 * static_cast<std::size_t>(chunk_bytes(gate.form, of.n) +
-                                                           chunk_bytes(up.form, of.n)));
+    const auto room_for = [&](const Matrix& gate, const Matrix& up, std::size_t groups) {
+        rows = std::max(rows, 2 * groups * static_cast<std::size_t>(chunk_bytes(gate.form, of.n) +
+                                                                    chunk_bytes(up.form, of.n)));
     };
-    if (s.n_used > 0) room_for(of.gate, of.up);
-    if (s.shared > 0) room_for(of.shared_gate, of.shared_up);
+    if (s.n_used > 0) room_for(of.gate, of.up, pairs ? 2 : 1);
+    if (s.shared > 0) room_for(of.shared_gate, of.shared_up, 1);
     Size size;
     size.threads = kExpertThreads;
-    size.blocks = static_cast<int>(s.n_hidden()) / kGroup;
+    size.blocks = static_cast<int>(s.n_used * s.hidden / (pairs ? 2 : 1) + s.shared) / kGroup;
     size.shared_bytes = handed_bytes(s.cols) + rows;
     const auto all = [](Form form, const Matrix& gate, const Matrix& up, bool used) {
         return !used || (gate.form == form && up.form == form);
@@ -227,11 +226,14 @@ void run_polled_hidden(const BlockDecode::Args& args, const Turn& turn) {
     constexpr int kQ4 = only(Form::q4_0);
     const bool routed = all(Form::q4_0, of.gate, of.up, s.n_used > 0);
     if (routed && all(Form::q4_0, of.shared_gate, of.shared_up, s.shared > 0)) {
-        launch_body<PolledHiddenBody<kQ4, kQ4>>(size, call);
+        pairs ? launch_body<PolledHiddenBody<kQ4, kQ4, 2>>(size, call)
+              : launch_body<PolledHiddenBody<kQ4, kQ4, 1>>(size, call);
     } else if (routed && all(Form::q5_k, of.shared_gate, of.shared_up, s.shared > 0)) {
-        launch_body<PolledHiddenBody<kQ4, only(Form::q5_k)>>(size, call);
+        pairs ? launch_body<PolledHiddenBody<kQ4, only(Form::q5_k), 2>>(size, call)
+              : launch_body<PolledHiddenBody<kQ4, only(Form::q5_k), 1>>(size, call);
     } else {
-        launch_body<PolledHiddenBody<kAnyForm, kAnyForm>>(size, call);
+        pairs ? launch_body<PolledHiddenBody<kAnyForm, kAnyForm, 2>>(size, call)
+              : launch_body<PolledHiddenBody<kAnyForm, kAnyForm, 1>>(size, call);
     }
 }
 
@@ -257,25 +259,26 @@ void run_polled_outputs(const BlockDecode::Args& args, const Turn& turn) {
     call.x = own.x;
     call.x_squares = own.x_squares;
     Size size;
-    size.threads = 32 * kOutputsWarps;
+    size.threads = 2 * kExpertThreads;
     size.blocks = static_cast<int>(s.cols) / kGroup;
     size.shared_bytes = handed_bytes(s.n_hidden());
     if (s.n_used > 0) {
         size.shared_bytes +=
             static_cast<std::size_t>(2 * of.n_used * chunk_bytes(of.down.form, of.hidden));
     }
-    if (s.shared > 0) {
+    if (s.shared > 0 && !(kDirect && s.n_used > 0)) {
         size.shared_bytes +=
             static_cast<std::size_t>(2 * chunk_bytes(of.shared_down.form, of.shared));
     }
     constexpr int kQ4 = only(Form::q4_0);
     const bool routed = s.n_used == 0 || of.down.form == Form::q4_0;
     if (routed && (s.shared == 0 || of.shared_down.form == Form::q4_0)) {
-        launch_body<PolledOutputsBody<kQ4, kQ4, kOutputsWarps>>(size, call);
+        launch_body<PolledOutputsBody<kQ4, kQ4, 2>>(size, call);
     } else if (routed && of.shared_down.form == Form::q6_k) {
-        launch_body<PolledOutputsBody<kQ4, only(Form::q6_k), kOutputsWarps>>(size, call);
+        launch_body<PolledOutputsBody<kQ4, only(Form::q6_k), 2>>(size, call);
     } else {
-        launch_body<PolledOutputsBody<kAnyForm, kAnyForm, kOutputsWarps>>(size, call);
+        size.threads = kExpertThreads;
+        launch_body<PolledOutputsBody<kAnyForm, kAnyForm, 1>>(size, call);
     }
 }
 

@@ -69,6 +69,15 @@ inline PolledSet polled_set(const BlockDecodeShape& s, unsigned char* memory) {
 #ifdef __CUDACC__
 #if __CUDA_ARCH__ >= 900
 
+// Larger is larger, of unsigned words, which a warp compares in one instruction.
+__device__ inline unsigned in_order(float v) {
+    const unsigned bits = __float_as_uint(v);
+    return bits & 0x80000000U ? ~bits : bits | 0x80000000U;
+}
+__device__ inline float out_of_order(unsigned v) {
+    return __uint_as_float(v & 0x80000000U ? v & 0x7FFFFFFFU : ~v);
+}
+
 // What never comes would hang the GPU.
 struct Patience {
     long long begin = clock64();
@@ -99,9 +108,6 @@ __device__ inline unsigned polled_word(const void* p) {
     for (;;) {
         const unsigned v = look(static_cast<const unsigned*>(p));
         if (v != kAbsent) return v;
-#ifdef T_NS
-        __nanosleep(T_NS);
-#endif
         patience.check();
     }
 }
@@ -148,78 +154,6 @@ __device__ void take_polled(const Handed& to, const unsigned char* from, int n, 
             if (i + k * threads < end) to.low[i + k * threads] = v[k];
         }
     }
-}
-
-// A warp's share of a handed vector of `units` units, from `first` on n of them and from `other` on
-// n_other, to the same places in shared memory; besides, where it is not null, a word for each
-// lane. A lane looks at kAtOnce words together.
-template <int kAtOnce>
-__device__ uint4 take_share(const Handed& to, const unsigned char* from, int units, int first,
-                            int n, int other, int n_other, const uint4* more = nullptr) {
-    const auto* words = reinterpret_cast<const uint4*>(from);
-    const int lane = static_cast<int>(threadIdx.x) % 32, all = n + n_other;
-    uint4 with = {0, 0, 0, 0};
-#pragma unroll 1
-    for (int i = lane; i < lane + 3 * all; i += 32 * kAtOnce) {
-        int at[kAtOnce];
-#pragma unroll
-        for (int k = 0; k < kAtOnce; ++k) {
-            const int word = i + 32 * k, part = word / all, j = word - part * all;
-            at[k] = word < 3 * all ? part * units + (j < n ? first + j : other + j - n) : -1;
-        }
-        if (i == 0) polled_word(words + at[0]);
-        __syncwarp();
-        const bool wants_more = more != nullptr && i == lane;
-        uint4 v[kAtOnce];
-        const Patience patience;
-        for (;;) {
-            bool there = true;
-#pragma unroll
-            for (int k = 0; k < kAtOnce; ++k) {
-                if (at[k] >= 0) v[k] = look(words + at[k]);
-            }
-            if (wants_more) with = look(more);
-#pragma unroll
-            for (int k = 0; k < kAtOnce; ++k) {
-                if (at[k] >= 0) there = there && is_there(v[k]);
-            }
-            if (there && is_there(with)) break;
-            patience.check();
-        }
-#pragma unroll
-        for (int k = 0; k < kAtOnce; ++k) {
-            if (at[k] >= 0) to.low[at[k]] = v[k];
-        }
-    }
-    __syncwarp();
-    return with;
-}
-
-// Sixteen rows in shared memory times units first … first + n of a vector: lanes r and r + 16 have
-// row r, each every other unit, in an order in which neighbouring rows meet different banks.
-template <class U>
-__device__ float dot_share(const Matrix& rows, const Handed& x, int first_of_x, int first, int n) {
-    const int lane = static_cast<int>(threadIdx.x) % 32, row = lane % kGroup;
-    const RowParts at = U::row(rows, row);
-    float sum = 0;
-    int u = n > 0 ? (row + lane / kGroup) % n : 0;
-#pragma unroll 1
-    for (int i = lane / kGroup; i < n; i += 2) {
-        sum += dot(taken<U>(at, first + u), HandedUnit::at(x, first_of_x + u));
-        u += 2;
-        while (u >= n) u -= n;
-    }
-    return sum;
-}
-
-// Of each warp's sums of the rows the whole, in lanes r and r + 16.
-template <int kN>
-__device__ float sum_of_warps(const float (&sums)[kN][kGroup]) {
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    float sum = 0;
-#pragma unroll
-    for (int w = 0; w < kN; w += 2) sum += sums[w + lane / kGroup][lane % kGroup];
-    return sum + __shfl_xor_sync(0xFFFFFFFFU, sum, kGroup);
 }
 
 // As norm_factor_of(), n a multiple of four.
