@@ -26,29 +26,50 @@ struct WarpChoice {
     unsigned key[4];  // of score and bias; 0: not there, or chosen already
     float probability[4];
 
-    // Of this copy of the router's sums, `factor` still apart.
-    __device__ static float4 logits(const Router& r, int copy) {
+    // Of this copy of the router's sums, `factor` still apart; the norm's squares, at most 128, are
+    // looked for together with them.
+    __device__ static float4 logits(const Router& r, const float* squares, int n_squares, int copy,
+                                    float& square) {
         const int lane = static_cast<int>(threadIdx.x) % 32, q = lane % 16, half = lane / 16;
         const int fours = r.n_experts / 4;
         const auto* from =
             reinterpret_cast<const uint4*>(r.parts) + copy * r.n_parts * fours + q;
+        const auto* of_squares = reinterpret_cast<const uint4*>(squares) + lane;
         float4 sum = {0, 0, 0, 0};
-        if (q < fours) {
+        uint4 with = {kAbsent, 0, 0, 0};
+        if (4 * lane >= n_squares) with = {0, 0, 0, 0};
 #pragma unroll 1
-            for (int first = half; first < r.n_parts; first += 2 * kPartsOfLane) {
-                uint4 v[kPartsOfLane];
-                poll(v, from, first * fours, 2 * fours, r.n_parts * fours);
+        for (int first = half; first < half + r.n_parts; first += 2 * kPartsOfLane) {
+            uint4 v[kPartsOfLane];
+#pragma unroll
+            for (int i = 0; i < kPartsOfLane; ++i) {
+                const bool wanted = q < fours && first + 2 * i < r.n_parts;
+                v[i] = {wanted ? kAbsent : 0, 0, 0, 0};
+            }
+            const Patience patience;
+            for (;;) {
+                if (!is_there(with)) with = look(of_squares);
 #pragma unroll
                 for (int i = 0; i < kPartsOfLane; ++i) {
-                    if (first + 2 * i >= r.n_parts) continue;
-                    sum.x += __uint_as_float(v[i].x);
-                    sum.y += __uint_as_float(v[i].y);
-                    sum.z += __uint_as_float(v[i].z);
-                    sum.w += __uint_as_float(v[i].w);
+                    if (!is_there(v[i])) v[i] = look(from + (first + 2 * i) * fours);
                 }
+                bool all = is_there(with);
+#pragma unroll
+                for (int i = 0; i < kPartsOfLane; ++i) all = all && is_there(v[i]);
+                if (all) break;
+                patience.check();
+            }
+#pragma unroll
+            for (int i = 0; i < kPartsOfLane; ++i) {
+                sum.x += __uint_as_float(v[i].x);
+                sum.y += __uint_as_float(v[i].y);
+                sum.z += __uint_as_float(v[i].z);
+                sum.w += __uint_as_float(v[i].w);
             }
         }
         __syncwarp();
+        square = (__uint_as_float(with.x) + __uint_as_float(with.y)) +
+                 (__uint_as_float(with.z) + __uint_as_float(with.w));
         const auto both = [](float v) { return v + __shfl_xor_sync(0xFFFFFFFFU, v, 16); };
         return {both(sum.x), both(sum.y), both(sum.z), both(sum.w)};
     }
@@ -107,15 +128,14 @@ struct WarpChoice {
 
 #endif
 
-// kEach: groups of rows of an expert that a block takes; of the shared expert it takes one.
-template <int kRouted, int kShared, int kEach>
+template <int kRouted, int kShared>
 struct PolledHiddenBody {
     using Call = PolledHiddenCall;
-    static constexpr int kThreads = kExpertThreads, kBlocks = 4, kArrivals = 2 * kEach;
+    static constexpr int kThreads = kExpertThreads, kBlocks = 4, kArrivals = 2;
     struct Kept {
-        Arrival arrivals[2 * kEach];
+        Arrival arrivals[2];
         float factor;
-        alignas(16) float values[kEach][kGroup];
+        alignas(16) float values[kGroup];
     };
 
     template <class Place>
@@ -126,39 +146,29 @@ struct PolledHiddenBody {
         const Router& r = call.router;
         place.let_consumers_start();
         const int t = static_cast<int>(threadIdx.x), warp = t / 32, lane = t % 32;
-        const int routed_groups = r.n_used * call.expert_groups;
-        const int routed_blocks = routed_groups / kEach;
-        const bool routed = place.block() < routed_blocks;
-        const int group = routed ? place.block() * kEach
-                                 : place.block() - routed_blocks + routed_groups;
-        const int n_own = routed ? kEach : 1;
+        const int group = place.block(), routed_groups = r.n_used * call.expert_groups;
+        const bool routed = group < routed_groups;
         const Handed x = handed_at(memory, call.n);
         const Matrix& gate = routed ? call.gate : call.shared_gate;
         const Matrix& up = routed ? call.up : call.shared_up;
         const int gate_chunk = chunk_bytes(gate.form, call.n);
         const int up_chunk = chunk_bytes(up.form, call.n);
-        auto* rows = reinterpret_cast<unsigned char*>(memory) + handed_bytes(call.n);
-        const int group_bytes = 2 * (gate_chunk + up_chunk);
-        // By one warp, four lanes of which ask for a matrix's half of a group each.
+        auto* gates = reinterpret_cast<unsigned char*>(memory) + handed_bytes(call.n);
+        auto* ups = gates + 2 * gate_chunk;
+        // By one warp, four lanes of which ask for a matrix's half each.
         const auto ask_for = [&](long long first_row) {
             const int half = lane / 2;
             const bool of_up = lane % 2 != 0;
-            const int chunk = of_up ? up_chunk : gate_chunk;
             if (lane < 4) {
-#pragma unroll
-                for (int i = 0; i < kEach; ++i) {
-                    if (i >= n_own) continue;
-                    ask_rows(rows + i * group_bytes + (of_up ? 2 * gate_chunk : 0) + half * chunk,
-                             of_up ? up : gate, first_row + kGroup * i + 8 * half, 8,
-                             kept.arrivals + 2 * i + half);
-                }
+                ask_rows((of_up ? ups : gates) + half * (of_up ? up_chunk : gate_chunk),
+                         of_up ? up : gate, first_row + 8 * half, 8, kept.arrivals + half);
             }
         };
         if (t == 0) {
-            make_arrivals(kept.arrivals, 2 * kEach);
-            for (int i = 0; i < 2 * n_own; ++i) expect(kept.arrivals + i, gate_chunk + up_chunk);
+            make_arrivals(kept.arrivals, 2);
+            for (int i = 0; i < 2; ++i) expect(kept.arrivals + i, gate_chunk + up_chunk);
         }
-        const int copy = place.block() % kFfnCopies, groups = call.n / kGroup;
+        const int copy = group % kFfnCopies, groups = call.n / kGroup;
         if (warp == 0) {
             __syncwarp();
             const float* squares = call.squares + copy * groups;
@@ -171,10 +181,11 @@ struct PolledHiddenBody {
                 if (r.bias != nullptr && lane < r.n_experts / 4) {
                     bias = __ldg(reinterpret_cast<const float4*>(r.bias) + lane);
                 }
-                // The squares are there first.
-                const float factor = polled_factor(squares, groups, call.n, call.eps);
+                float square = 0;
+                const float4 logits = WarpChoice::logits(r, squares, groups, copy, square);
+                const float factor =
+                    rsqrtf(warp_sum(square) / static_cast<float>(call.n) + call.eps);
                 if (lane == 0) kept.factor = factor;
-                const float4 logits = WarpChoice::logits(r, copy);
                 WarpChoice choice;
                 choice.begin(r, logits, factor, bias);
                 const int slot = group / call.expert_groups;
@@ -206,34 +217,29 @@ struct PolledHiddenBody {
         }
         __syncthreads();
         const float factor = kept.factor;
-#pragma unroll 1
-        for (int i = 0; i < n_own; ++i) {
-            const auto* gates = rows + i * group_bytes;
-            const auto* ups = gates + 2 * gate_chunk;
-            await(kept.arrivals + 2 * i + warp / 4);
-            float sums[4] = {};
-            if (routed) {
-                dot_gate_and_up<kRouted>(sums, in_memory(gates, gate), in_memory(ups, up), 2 * warp,
-                                         x, lane);
-            } else {
-                dot_gate_and_up<kShared>(sums, in_memory(gates, gate), in_memory(ups, up), 2 * warp,
-                                         x, lane);
-            }
+        await(kept.arrivals + warp / 4);
+        float sums[4] = {};
+        if (routed) {
+            dot_gate_and_up<kRouted>(sums, in_memory(gates, gate), in_memory(ups, up), 2 * warp, x,
+                                     lane);
+        } else {
+            dot_gate_and_up<kShared>(sums, in_memory(gates, gate), in_memory(ups, up), 2 * warp, x,
+                                     lane);
+        }
 #pragma unroll
-            for (float& sum : sums) sum = warp_sum(sum) * factor;
-            if (lane < 2) {
-                kept.values[i][2 * warp + lane] =
-                    lane == 0 ? gated(sums[0], sums[2]) : gated(sums[1], sums[3]);
-            }
-            // The output product's kernel has ended long since, and so has attention.
-            if (i == 0) place.wait();
-            __syncthreads();
-            if (warp == i) {
-                const int n_hidden = r.n_used * call.hidden + call.shared;
-                hand_polled({call.out, nullptr, n_hidden}, kHiddenCopies, group + i,
-                            kept.values[i], {1, 1, 1, 1});
-                if (i == 0 && place.block() == 0 && lane == 0) tell_word(polled.go, 1);
-            }
+        for (float& sum : sums) sum = warp_sum(sum) * factor;
+        if (lane < 2) {
+            kept.values[2 * warp + lane] =
+                lane == 0 ? gated(sums[0], sums[2]) : gated(sums[1], sums[3]);
+        }
+        // The output product's kernel has ended long since, and so has attention.
+        place.wait();
+        __syncthreads();
+        if (warp == 0) {
+            const int n_hidden = r.n_used * call.hidden + call.shared;
+            hand_polled({call.out, nullptr, n_hidden}, kHiddenCopies, group, kept.values,
+                        {1, 1, 1, 1});
+            if (group == 0 && lane == 0) tell_word(polled.go, 1);
         }
 #endif
     }

@@ -21,7 +21,7 @@ struct PolledOutputBody {
     static constexpr int kThreads = 2 * kOutputThreads, kBlocks = 2, kArrivals = 3;
     struct Kept {
         Arrival arrivals[3];  // of the rows' halves; of sums from the cluster's blocks
-        float others[2 * kOutputThreads / 32];
+        float rows[2][kGroup];  // of either half of the warps
         alignas(16) float values[kGroup];
         float sums[8][kMostOfBlock];
     };
@@ -71,27 +71,31 @@ struct PolledOutputBody {
         __syncwarp();
         take_polled<1>(x, call.handed + group % kFewCopies * handed_bytes(call.n), call.n, 0);
         __syncthreads();
-        float before = 0;
-        if (part == 0 && lane < 2) before = __ldcg(call.x + group * kGroup + 2 * pair + lane);
+        const float before = __ldcg(call.x + group * kGroup + lane % kGroup);
         await(arrivals + pair / 4);
-        float sums[2];
-        sum_in_parts<2, 2>(sums, kept.others, [&](float(&own)[2], int of_row) {
-            dot_rows<Unit<Form::q4_0>>(own, in_memory(rows, call.m), 2 * pair, x,
-                                       lane + 32 * of_row, 64);
-        });
-        if (part == 0 && lane < 2) {
-            const float value = before + (lane == 0 ? sums[0] : sums[1]);
-            values[2 * pair + lane] = value;
-            call.x[group * kGroup + 2 * pair + lane] = value;
-        }
+        float sums[2] = {};
+        dot_rows<Unit<Form::q4_0>>(sums, in_memory(rows, call.m), 2 * pair, x, lane + 32 * part,
+                                   64);
+        sums[0] = warp_sum(sums[0]);
+        sums[1] = warp_sum(sums[1]);
+        if (lane < 2) kept.rows[part][2 * pair + lane] = lane == 0 ? sums[0] : sums[1];
         __syncthreads();
+        // In every warp, of row lane % kGroup.
+        const float value = before + (kept.rows[0][lane % kGroup] + kept.rows[1][lane % kGroup]);
         if (warp == kThreads / 32 - 1) {
+            if (lane < kGroup) {
+                values[lane] = value;
+                call.x[group * kGroup + lane] = value;
+            }
+            __syncwarp();
             hand_polled({call.ffn, call.squares, call.m.rows}, kFfnCopies, group, values, norm);
         }
         if (routes) {
-            const float4 v = reinterpret_cast<const float4*>(values)[t % 4];
-            float sum = router.x * (v.x * norm.x) + router.y * (v.y * norm.y) +
-                        router.z * (v.z * norm.z) + router.w * (v.w * norm.w);
+            float v[4];
+#pragma unroll
+            for (int i = 0; i < 4; ++i) v[i] = __shfl_sync(0xFFFFFFFFU, value, lane % 4 * 4 + i);
+            float sum = router.x * (v[0] * norm.x) + router.y * (v[1] * norm.y) +
+                        router.z * (v[2] * norm.z) + router.w * (v[3] * norm.w);
             sum += __shfl_xor_sync(0xFFFFFFFFU, sum, 1);
             sum += __shfl_xor_sync(0xFFFFFFFFU, sum, 2);
             wait_in_cluster();  // nobody writes into a block that has not begun

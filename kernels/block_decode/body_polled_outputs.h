@@ -17,11 +17,6 @@ struct PolledOutputsCall {
 
 #ifdef __CUDACC__
 
-#ifdef T_DD
-constexpr bool kDirect = true;
-#else
-constexpr bool kDirect = false;
-#endif
 template <int kRouted, int kShared, int kTogether>
 struct PolledOutputsBody {
     using Call = PolledOutputsCall;
@@ -29,7 +24,7 @@ struct PolledOutputsBody {
     struct Kept {
         Arrival arrivals[2];  // of the shared rows, of the experts'
         alignas(16) float values[kGroup];
-        float weights[kMostUsed], others[2 * kExpertThreads / 32];
+        float weights[kMostUsed], rows[kTogether][kGroup];
     };
 
     template <class Place>
@@ -46,10 +41,8 @@ struct PolledOutputsBody {
         const int n = n_routed + call.shared;
         const Handed x = handed_at(memory, n);
         auto* shared_rows = reinterpret_cast<unsigned char*>(memory) + handed_bytes(n);
-        // The shared expert's rows lie in the second-level cache already; beside experts they are
-        // taken from there, so that the block finds room beside hidden values.
         const int shared_size =
-            call.shared > 0 && !(kDirect && call.n_used > 0) ? 2 * chunk_bytes(call.shared_down.form, call.shared) : 0;
+            call.shared > 0 ? 2 * chunk_bytes(call.shared_down.form, call.shared) : 0;
         auto* routed_rows = shared_rows + shared_size;
         const int routed_size = call.n_used > 0 ? 2 * chunk_bytes(call.down.form, call.hidden) : 0;
         if (t == 0) {
@@ -64,7 +57,7 @@ struct PolledOutputsBody {
         const Handed of_shared = {x.low + n_routed / 32, x.high + n_routed / 32,
                                   x.s + n_routed / 32};
         const float4 norm = weights_to_hand(call.norm, group);
-        const bool direct = kDirect && call.shared > 0 && call.n_used > 0;
+        const auto* handed = call.handed + group % kHiddenCopies * handed_bytes(n);
         if (warp == 0) {
             __syncwarp();
             if (lane < call.n_used) {
@@ -74,65 +67,68 @@ struct PolledOutputsBody {
                 weights[lane] = __uint_as_float(polled_word(polled.weights + lane));
             }
             __syncwarp();
-        } else {
-            take_polled<3>(x, call.handed + group % kHiddenCopies * handed_bytes(n), n, 32);
+        } else if (call.shared > 0) {
+            take_units<3>(x, handed, n / 32, n_routed / 32, call.shared / 32, 32);
         }
         __syncthreads();
         // Who handed hidden values over knew that the output product's kernel had ended.
         float before = 0;
-        if (part == 0 && lane < 2) before = __ldcg(call.x + group * kGroup + 2 * pair + lane);
-        float sums[2];
-        sum_in_parts<kTogether, kTogether>(sums, kept.others, [&](float(&own)[2], int of_row) {
-            if (call.shared > 0) {
-                if (!direct) await(arrivals);
-                const Matrix m = direct ? call.shared_down
-                                        : in_memory(shared_rows, call.shared_down);
-                const int first = 2 * pair + (direct ? group * kGroup : 0);
-                with_planes_of<kShared>(call.shared_down.form, [&](auto unit) {
-                    dot_rows<decltype(unit)>(own, m, first, of_shared, lane + 32 * of_row,
-                                             32 * kTogether);
-                });
-            }
-            if (call.n_used > 0) {
-                await(arrivals + 1);
-                with_planes_of<kRouted>(call.down.form, [&](auto unit) {
-                    using U = decltype(unit);
-                    const Matrix own_rows = in_memory(routed_rows, call.down);
-                    const RowParts at[2] = {U::row(own_rows, 2 * pair),
-                                            U::row(own_rows, 2 * pair + 1)};
-                    int e = 0, u = lane + 32 * of_row;
-#pragma unroll 1
-                    for (int g = u; g < call.n_used * of_expert;
-                         g += 32 * kTogether, u += 32 * kTogether) {
-                        while (u >= of_expert) {
-                            u -= of_expert;
-                            ++e;
-                        }
-                        const HandedUnit unit_of_x = HandedUnit::at(x, g);
-                        const float weight = weights[e];
-#pragma unroll
-                        for (int r = 0; r < 2; ++r) {
-                            RowParts of = at[r];
-                            of.quants += e * routed_size;
-                            of.upper += e * routed_size;
-                            of.scales += e * routed_size;
-                            of.of_eight += e * routed_size;
-                            own[r] += weight * dot(taken<U>(of, u), unit_of_x);
-                        }
-                    }
-                });
-            }
-        });
-        if (part == 0 && lane < 2) {
-            const float value = before + (lane == 0 ? sums[0] : sums[1]);
-            values[2 * pair + lane] = value;
-            call.x[group * kGroup + 2 * pair + lane] = value;
+        if (warp == 0) before = __ldcg(call.x + group * kGroup + lane % kGroup);
+        float sums[2] = {};
+        // The shared expert's hidden values are there before the others.
+        if (call.shared > 0) {
+            await(arrivals);
+            with_planes_of<kShared>(call.shared_down.form, [&](auto unit) {
+                dot_rows<decltype(unit)>(sums, in_memory(shared_rows, call.shared_down), 2 * pair,
+                                         of_shared, lane + 32 * part, 32 * kTogether);
+            });
         }
+        if (call.n_used > 0) {
+            take_units<2>(x, handed, n / 32, 0, n_routed / 32, 0);
+            __syncthreads();
+            await(arrivals + 1);
+            with_planes_of<kRouted>(call.down.form, [&](auto unit) {
+                using U = decltype(unit);
+                const Matrix own_rows = in_memory(routed_rows, call.down);
+                const RowParts at[2] = {U::row(own_rows, 2 * pair), U::row(own_rows, 2 * pair + 1)};
+                int e = 0, u = lane + 32 * part;
+#pragma unroll 1
+                for (int g = u; g < n_routed / 32; g += 32 * kTogether, u += 32 * kTogether) {
+                    while (u >= of_expert) {
+                        u -= of_expert;
+                        ++e;
+                    }
+                    const HandedUnit unit_of_x = HandedUnit::at(x, g);
+                    const float weight = weights[e];
+#pragma unroll
+                    for (int r = 0; r < 2; ++r) {
+                        RowParts of = at[r];
+                        of.quants += e * routed_size;
+                        of.upper += e * routed_size;
+                        of.scales += e * routed_size;
+                        of.of_eight += e * routed_size;
+                        sums[r] += weight * dot(taken<U>(of, u), unit_of_x);
+                    }
+                }
+            });
+        }
+        sums[0] = warp_sum(sums[0]);
+        sums[1] = warp_sum(sums[1]);
+        if (lane < 2) kept.rows[part][2 * pair + lane] = lane == 0 ? sums[0] : sums[1];
         __syncthreads();
-        if (warp == 0 && call.norm != nullptr) {
-            hand_polled({polled.x, polled.x_squares, rows}, kFewCopies, group, values, norm);
-        } else if (warp == 1 && call.norm != nullptr) {
-            hand_over({call.out, call.squares, rows}, 1, group, values, norm);
+        if (warp == 0) {
+            float value = before;
+#pragma unroll
+            for (int i = 0; i < kTogether; ++i) value += kept.rows[i][lane % kGroup];
+            if (lane < kGroup) {
+                values[lane] = value;
+                call.x[group * kGroup + lane] = value;
+            }
+            __syncwarp();
+            if (call.norm != nullptr) {
+                hand_polled({polled.x, polled.x_squares, rows}, kFewCopies, group, values, norm);
+                hand_over({call.out, call.squares, rows}, 1, group, values, norm);
+            }
         }
         // This kernel's end says that the one before has ended.
         place.wait();

@@ -28,12 +28,6 @@ constexpr Ways kElse = {.tiles = true,
                         .parts = true,
                         .wide = true};
 
-#ifdef T_H2
-constexpr bool kPairs = true;
-#else
-constexpr bool kPairs = false;
-#endif
-
 // The places' memory: the part of attention's scratch that no way of attention here uses.
 unsigned char* places_of(const BlockDecode::Args& args) {
     const std::int64_t used =
@@ -67,7 +61,7 @@ bool fits(const BlockDecode::Args& args) {
     if (recording_tasks() || s.n_positions > kMostPlaces || s.kv_rank != kKnownRank ||
         s.n_rot != kKnownRot || (s.cache != Type::f16 && s.cache != Type::bf16) ||
         (s.n_value != kThreads && s.n_value != kThreads / 2) || s.q_rank % (4 * kGroup) != 0 ||
-        s.cols % (4 * kGroup) != 0 || s.n_experts > kMostPolledExperts || s.n_experts % 4 != 0) {
+        s.cols % (4 * kGroup) != 0 || s.cols > 128 * kGroup || s.n_experts > kMostPolledExperts || s.n_experts % 4 != 0) {
         return false;
     }
     const MlaDecode::Args& a = args.attention;
@@ -208,17 +202,16 @@ void run_polled_hidden(const BlockDecode::Args& args, const Turn& turn) {
     call.ids = own.ids;
     call.weights = own.weights;
     call.go = own.go;
-    const bool pairs = kPairs && of.expert_groups % 2 == 0;
     std::size_t rows = 0;
-    const auto room_for = [&](const Matrix& gate, const Matrix& up, std::size_t groups) {
-        rows = std::max(rows, 2 * groups * static_cast<std::size_t>(chunk_bytes(gate.form, of.n) +
-                                                                    chunk_bytes(up.form, of.n)));
+    const auto room_for = [&](const Matrix& gate, const Matrix& up) {
+        rows = std::max(rows, 2 * static_cast<std::size_t>(chunk_bytes(gate.form, of.n) +
+                                                           chunk_bytes(up.form, of.n)));
     };
-    if (s.n_used > 0) room_for(of.gate, of.up, pairs ? 2 : 1);
-    if (s.shared > 0) room_for(of.shared_gate, of.shared_up, 1);
+    if (s.n_used > 0) room_for(of.gate, of.up);
+    if (s.shared > 0) room_for(of.shared_gate, of.shared_up);
     Size size;
     size.threads = kExpertThreads;
-    size.blocks = static_cast<int>(s.n_used * s.hidden / (pairs ? 2 : 1) + s.shared) / kGroup;
+    size.blocks = static_cast<int>(s.n_hidden()) / kGroup;
     size.shared_bytes = handed_bytes(s.cols) + rows;
     const auto all = [](Form form, const Matrix& gate, const Matrix& up, bool used) {
         return !used || (gate.form == form && up.form == form);
@@ -226,14 +219,11 @@ void run_polled_hidden(const BlockDecode::Args& args, const Turn& turn) {
     constexpr int kQ4 = only(Form::q4_0);
     const bool routed = all(Form::q4_0, of.gate, of.up, s.n_used > 0);
     if (routed && all(Form::q4_0, of.shared_gate, of.shared_up, s.shared > 0)) {
-        pairs ? launch_body<PolledHiddenBody<kQ4, kQ4, 2>>(size, call)
-              : launch_body<PolledHiddenBody<kQ4, kQ4, 1>>(size, call);
+        launch_body<PolledHiddenBody<kQ4, kQ4>>(size, call);
     } else if (routed && all(Form::q5_k, of.shared_gate, of.shared_up, s.shared > 0)) {
-        pairs ? launch_body<PolledHiddenBody<kQ4, only(Form::q5_k), 2>>(size, call)
-              : launch_body<PolledHiddenBody<kQ4, only(Form::q5_k), 1>>(size, call);
+        launch_body<PolledHiddenBody<kQ4, only(Form::q5_k)>>(size, call);
     } else {
-        pairs ? launch_body<PolledHiddenBody<kAnyForm, kAnyForm, 2>>(size, call)
-              : launch_body<PolledHiddenBody<kAnyForm, kAnyForm, 1>>(size, call);
+        launch_body<PolledHiddenBody<kAnyForm, kAnyForm>>(size, call);
     }
 }
 
@@ -266,7 +256,7 @@ void run_polled_outputs(const BlockDecode::Args& args, const Turn& turn) {
         size.shared_bytes +=
             static_cast<std::size_t>(2 * of.n_used * chunk_bytes(of.down.form, of.hidden));
     }
-    if (s.shared > 0 && !(kDirect && s.n_used > 0)) {
+    if (s.shared > 0) {
         size.shared_bytes +=
             static_cast<std::size_t>(2 * chunk_bytes(of.shared_down.form, of.shared));
     }

@@ -115,11 +115,13 @@ __device__ inline unsigned polled_word(const void* p) {
 template <int kN>
 __device__ void poll(uint4 (&v)[kN], const uint4* from, int first, int step, int end) {
     const Patience patience;
+#pragma unroll
+    for (int i = 0; i < kN; ++i) v[i] = {kAbsent, 0, 0, 0};
     for (;;) {
         bool all = true;
 #pragma unroll
         for (int i = 0; i < kN; ++i) {
-            if (first + i * step < end) v[i] = look(from + first + i * step);
+            if (first + i * step < end && !is_there(v[i])) v[i] = look(from + first + i * step);
         }
 #pragma unroll
         for (int i = 0; i < kN; ++i) {
@@ -152,6 +154,47 @@ __device__ void take_polled(const Handed& to, const unsigned char* from, int n, 
 #pragma unroll
         for (int k = 0; k < kAtOnce; ++k) {
             if (i + k * threads < end) to.low[i + k * threads] = v[k];
+        }
+    }
+}
+
+// The same for units first_unit … first_unit + n of a vector of `units`, by all threads of the block
+// from `first` on, kAtOnce words each at once.
+template <int kAtOnce>
+__device__ void take_units(const Handed& to, const unsigned char* from, int units, int first_unit,
+                           int n, int first) {
+    const auto* words = reinterpret_cast<const uint4*>(from);
+    const int threads = static_cast<int>(blockDim.x) - first;
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll 1
+    for (int i = static_cast<int>(threadIdx.x) - first; i - lane < 3 * n; i += kAtOnce * threads) {
+        int at[kAtOnce];
+        uint4 v[kAtOnce];
+#pragma unroll
+        for (int k = 0; k < kAtOnce; ++k) {
+            const int word = i + k * threads, part = word / n;
+            at[k] = word < 3 * n ? part * units + first_unit + word - part * n : -1;
+            v[k] = {kAbsent, 0, 0, 0};
+        }
+        if (lane == 0) polled_word(words + at[0]);
+        __syncwarp();
+        const Patience patience;
+        for (;;) {
+            bool all = true;
+#pragma unroll
+            for (int k = 0; k < kAtOnce; ++k) {
+                if (at[k] >= 0 && !is_there(v[k])) v[k] = look(words + at[k]);
+            }
+#pragma unroll
+            for (int k = 0; k < kAtOnce; ++k) {
+                if (at[k] >= 0) all = all && is_there(v[k]);
+            }
+            if (all) break;
+            patience.check();
+        }
+#pragma unroll
+        for (int k = 0; k < kAtOnce; ++k) {
+            if (at[k] >= 0) to.low[at[k]] = v[k];
         }
     }
 }
