@@ -337,8 +337,8 @@ struct PolledAttentionBody {
             }
         }
         // The kernel before has ended long since; what it knew to have ended, all may rely on that
-        // see this one's values.
-        if (!call.fresh) place.wait();
+        // see this block's values.
+        if (!call.fresh && place.block() == 0) place.wait();
         await_sent(arrivals + 2);
         // A thread makes a position's weight, as yet over its warp's largest score; then a lane has
         // every 32nd position, and a warp eight columns.
@@ -424,6 +424,7 @@ struct PolledAttentionBody {
             hand_polled({call.values, nullptr, n_heads * h.n_value}, kFewCopies, group, out,
                         {1, 1, 1, 1});
         }
+        place.wait();
         clear(call.clear, call.n_clear, place);
 #endif
     }

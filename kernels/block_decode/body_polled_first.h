@@ -101,7 +101,7 @@ struct PolledFirstBody {
             }
         }
         // This kernel's end says that the one before has ended.
-        if (!polled.fresh) place.wait();
+        if (!polled.fresh && block == 0) place.wait();
 #endif
     }
 };

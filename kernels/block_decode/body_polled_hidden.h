@@ -21,55 +21,37 @@ struct PolledHiddenCall {
 #ifdef __CUDACC__
 #if __CUDA_ARCH__ >= 900
 
+// The first warp of a block and the one that makes the norm's factor for it.
+__device__ inline void meet_warp() { asm volatile("bar.sync 1, 64;" ::: "memory"); }
+
 // A warp's choice: lane q of either half of it has experts 4q … 4q + 3.
 struct WarpChoice {
     unsigned key[4];  // of score and bias; 0: not there, or chosen already
     float probability[4];
 
-    // Of this copy of the router's sums, `factor` still apart; the norm's squares, at most 128, are
-    // looked for together with them.
-    __device__ static float4 logits(const Router& r, const float* squares, int n_squares, int copy,
-                                    float& square) {
+    // Of this copy of the router's sums, `factor` still apart.
+    __device__ static float4 logits(const Router& r, int copy) {
         const int lane = static_cast<int>(threadIdx.x) % 32, q = lane % 16, half = lane / 16;
         const int fours = r.n_experts / 4;
         const auto* from =
             reinterpret_cast<const uint4*>(r.parts) + copy * r.n_parts * fours + q;
-        const auto* of_squares = reinterpret_cast<const uint4*>(squares) + lane;
         float4 sum = {0, 0, 0, 0};
-        uint4 with = {kAbsent, 0, 0, 0};
-        if (4 * lane >= n_squares) with = {0, 0, 0, 0};
+        if (q < fours) {
 #pragma unroll 1
-        for (int first = half; first < half + r.n_parts; first += 2 * kPartsOfLane) {
-            uint4 v[kPartsOfLane];
-#pragma unroll
-            for (int i = 0; i < kPartsOfLane; ++i) {
-                const bool wanted = q < fours && first + 2 * i < r.n_parts;
-                v[i] = {wanted ? kAbsent : 0, 0, 0, 0};
-            }
-            const Patience patience;
-            for (;;) {
-                if (!is_there(with)) with = look(of_squares);
+            for (int first = half; first < r.n_parts; first += 2 * kPartsOfLane) {
+                uint4 v[kPartsOfLane];
+                poll(v, from, first * fours, 2 * fours, r.n_parts * fours);
 #pragma unroll
                 for (int i = 0; i < kPartsOfLane; ++i) {
-                    if (!is_there(v[i])) v[i] = look(from + (first + 2 * i) * fours);
+                    if (first + 2 * i >= r.n_parts) continue;
+                    sum.x += __uint_as_float(v[i].x);
+                    sum.y += __uint_as_float(v[i].y);
+                    sum.z += __uint_as_float(v[i].z);
+                    sum.w += __uint_as_float(v[i].w);
                 }
-                bool all = is_there(with);
-#pragma unroll
-                for (int i = 0; i < kPartsOfLane; ++i) all = all && is_there(v[i]);
-                if (all) break;
-                patience.check();
-            }
-#pragma unroll
-            for (int i = 0; i < kPartsOfLane; ++i) {
-                sum.x += __uint_as_float(v[i].x);
-                sum.y += __uint_as_float(v[i].y);
-                sum.z += __uint_as_float(v[i].z);
-                sum.w += __uint_as_float(v[i].w);
             }
         }
         __syncwarp();
-        square = (__uint_as_float(with.x) + __uint_as_float(with.y)) +
-                 (__uint_as_float(with.z) + __uint_as_float(with.w));
         const auto both = [](float v) { return v + __shfl_xor_sync(0xFFFFFFFFU, v, 16); };
         return {both(sum.x), both(sum.y), both(sum.z), both(sum.w)};
     }
@@ -171,21 +153,16 @@ struct PolledHiddenBody {
         const int copy = group % kFfnCopies, groups = call.n / kGroup;
         if (warp == 0) {
             __syncwarp();
-            const float* squares = call.squares + copy * groups;
             if (!routed) {
                 ask_for(static_cast<long long>(group - routed_groups) * kGroup);
-                const float own = polled_factor(squares, groups, call.n, call.eps);
-                if (lane == 0) kept.factor = own;
             } else {
                 float4 bias = {0, 0, 0, 0};
                 if (r.bias != nullptr && lane < r.n_experts / 4) {
                     bias = __ldg(reinterpret_cast<const float4*>(r.bias) + lane);
                 }
-                float square = 0;
-                const float4 logits = WarpChoice::logits(r, squares, groups, copy, square);
-                const float factor =
-                    rsqrtf(warp_sum(square) / static_cast<float>(call.n) + call.eps);
-                if (lane == 0) kept.factor = factor;
+                const float4 logits = WarpChoice::logits(r, copy);
+                meet_warp();
+                const float factor = kept.factor;
                 WarpChoice choice;
                 choice.begin(r, logits, factor, bias);
                 const int slot = group / call.expert_groups;
@@ -212,9 +189,17 @@ struct PolledHiddenBody {
                     tell_float(polled.weights + lane, own_probability * share);
                 }
             }
+        } else if (warp == kThreads / 32 - 1) {
+            const float own =
+                polled_factor(call.squares + copy * groups, groups, call.n, call.eps);
+            if (lane == 0) kept.factor = own;
+            if (routed) meet_warp();
         } else {
-            take_polled<1>(x, call.handed + copy * handed_bytes(call.n), call.n, 32);
+            take_polled<1>(x, call.handed + copy * handed_bytes(call.n), call.n, 32, 32);
         }
+        // The output product's kernel has ended long since, and so has attention: who sees this
+        // block's values, or `go`, may rely on that.
+        if (group == 0) place.wait();
         __syncthreads();
         const float factor = kept.factor;
         await(kept.arrivals + warp / 4);
@@ -232,8 +217,6 @@ struct PolledHiddenBody {
             kept.values[2 * warp + lane] =
                 lane == 0 ? gated(sums[0], sums[2]) : gated(sums[1], sums[3]);
         }
-        // The output product's kernel has ended long since, and so has attention.
-        place.wait();
         __syncthreads();
         if (warp == 0) {
             const int n_hidden = r.n_used * call.hidden + call.shared;

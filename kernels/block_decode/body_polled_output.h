@@ -115,7 +115,7 @@ struct PolledOutputBody {
             }
         }
         // This kernel's end says that attention has ended.
-        place.wait();
+        if (group == 0) place.wait();
 #endif
     }
 };

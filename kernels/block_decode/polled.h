@@ -15,7 +15,10 @@
 namespace steady::cuda {
 
 constexpr unsigned kAbsent = 0x80808080U;
-constexpr int kFewCopies = 4;  // of what 84 to 160 blocks read
+#ifndef T_C
+#define T_C 4
+#endif
+constexpr int kFewCopies = T_C;  // of what 84 to 160 blocks read
 constexpr int kMostChosen = 16;
 
 // Where a block's kernels hand over. `values` and what follows are cleared before a fresh block.
@@ -108,6 +111,9 @@ __device__ inline unsigned polled_word(const void* p) {
     for (;;) {
         const unsigned v = look(static_cast<const unsigned*>(p));
         if (v != kAbsent) return v;
+#ifdef T_NS
+        __nanosleep(T_NS);
+#endif
         patience.check();
     }
 }
@@ -138,12 +144,13 @@ __device__ inline float4 polled_four(const float* p) {
             __uint_as_float(v[0].w)};
 }
 
-// As take_handed(). One lane of a warp looks until its first word is there, and then all do: a long
+// As take_handed(), but by no threads of the last `others`. One lane of a warp looks until its first word is there, and then all do: a long
 // wait leaves the second-level cache to others.
 template <int kAtOnce>
-__device__ void take_polled(const Handed& to, const unsigned char* from, int n, int first) {
+__device__ void take_polled(const Handed& to, const unsigned char* from, int n, int first,
+                            int others = 0) {
     const auto* words = reinterpret_cast<const uint4*>(from);
-    const int threads = static_cast<int>(blockDim.x) - first, end = 3 * n / 32;
+    const int threads = static_cast<int>(blockDim.x) - first - others, end = 3 * n / 32;
     const int t = static_cast<int>(threadIdx.x) - first;
     if (t % 32 == 0 && t < end) polled_word(words + t);
     __syncwarp();
