@@ -9,7 +9,7 @@ namespace steady::cuda {
 
 struct PolledFirstCall {
     FirstCall first;  // `handed` in copies where it is looked for; its `y` are not written
-    bool fresh;       // x comes with the end of the kernel before
+    bool fresh;       // x comes as floats, with the end of the kernel before
     const unsigned* go;  // of the block before
     float* query_squares;
     float* query_whole;  // where the query has no rank
@@ -52,15 +52,8 @@ struct PolledFirstBody {
             place.let_consumers_start();
             place.wait();
             clear(polled.clear, polled.n_clear, place);
-            if (call.handed == nullptr) {
-                const float own = norm_and_hand(call, x, kept.parts);
-                if (t == 0) factor = own;
-            } else if (warp == 0) {
-                const float own = norm_factor_of(call.squares, call.n / kGroup, call.n, call.eps);
-                if (lane == 0) factor = own;
-            } else {
-                take_handed(x, call.handed, call.n, 32);
-            }
+            const float own = norm_and_hand(call, x, kept.parts);
+            if (t == 0) factor = own;
         } else {
             // Attention looks at places that the attention before cleared.
             if (t == kThreads - 1) {

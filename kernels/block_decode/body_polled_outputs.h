@@ -8,11 +8,9 @@
 namespace steady::cuda {
 
 struct PolledOutputsCall {
-    OutputsCall of;  // `handed` in copies, looked for; x once more for a block of another kind
+    OutputsCall of;  // `handed`, `out` and `squares` in copies, looked for
     const unsigned* ids;
-    const float* weights;
-    unsigned char* x;
-    float* x_squares;
+    const unsigned* weights;
 };
 
 #ifdef __CUDACC__
@@ -45,6 +43,13 @@ struct PolledOutputsBody {
             call.shared > 0 ? 2 * chunk_bytes(call.shared_down.form, call.shared) : 0;
         auto* routed_rows = shared_rows + shared_size;
         const int routed_size = call.n_used > 0 ? 2 * chunk_bytes(call.down.form, call.hidden) : 0;
+        // Which experts, if it is known already; the rest is made ready meanwhile.
+        const bool asks = t < call.n_used;
+        unsigned id = 0, weight = 0;
+        if (asks) {
+            id = look(polled.ids + t);
+            weight = look(polled.weights + t);
+        }
         if (t == 0) {
             make_arrivals(arrivals, 2);
             if (shared_size > 0) {
@@ -60,11 +65,16 @@ struct PolledOutputsBody {
         const auto* handed = call.handed + group % kHiddenCopies * handed_bytes(n);
         if (warp == 0) {
             __syncwarp();
-            if (lane < call.n_used) {
-                const auto id = static_cast<long long>(polled_word(polled.ids + lane));
-                ask_rows(routed_rows + lane * routed_size, call.down, id * rows + group * kGroup,
-                         kGroup, arrivals + 1);
-                weights[lane] = __uint_as_float(polled_word(polled.weights + lane));
+            if (asks) {
+                const Patience patience;
+                while (id == kAbsent || weight == kAbsent) {
+                    id = look(polled.ids + t);
+                    weight = look(polled.weights + t);
+                    patience.check();
+                }
+                ask_rows(routed_rows + t * routed_size, call.down,
+                         static_cast<long long>(id) * rows + group * kGroup, kGroup, arrivals + 1);
+                weights[t] = __uint_as_float(weight);
             }
             __syncwarp();
         } else if (call.shared > 0) {
@@ -126,8 +136,7 @@ struct PolledOutputsBody {
             }
             __syncwarp();
             if (call.norm != nullptr) {
-                hand_polled({polled.x, polled.x_squares, rows}, kFewCopies, group, values, norm);
-                hand_over({call.out, call.squares, rows}, 1, group, values, norm);
+                hand_polled({call.out, call.squares, rows}, kFewCopies, group, values, norm);
             }
         }
         // This kernel's end says that the one before has ended.

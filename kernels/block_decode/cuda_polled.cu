@@ -44,7 +44,7 @@ std::int64_t set_bytes(const BlockDecode::Args& args) {
 // Where this thread's launches are: which set the block uses, and what the next one must find to
 // use the other one.
 struct Turn {
-    bool polled = false, fresh = true;
+    bool polled = false, fresh = true, was_polled = false;
     int set = 0;
     const float* scratch = nullptr;
     std::int64_t bytes = 0;  // of a set, as it is laid out
@@ -73,7 +73,7 @@ bool fits(const BlockDecode::Args& args) {
 void take_turn(const BlockDecode::Args& args) {
     Turn& turn = turn_of_thread;
     if (!fits(args)) {
-        turn = {};
+        turn = {.was_polled = turn.polled};
         return;
     }
     const PolledSet set = set_of(args, 0);
@@ -88,7 +88,6 @@ void take_turn(const BlockDecode::Args& args) {
 
 void run_polled_first(const BlockDecode::Args& args, const Turn& turn) {
     const PolledSet own = set_of(args, turn.set), before = set_of(args, 1 - turn.set);
-    const BlockScratch scratch = scratch_of(args);
     PolledFirstCall call = {};
     FirstCall& first = call.first;
     for (int i = 0; i < 2; ++i) {
@@ -104,9 +103,6 @@ void run_polled_first(const BlockDecode::Args& args, const Turn& turn) {
         first.handed = before.x;
         first.squares = before.x_squares;
         call.go = before.go;
-    } else if (args.handed) {
-        first.handed = scratch.x;
-        first.squares = scratch.x_squares;
     }
     if (args.shape.q_rank != 0) first.query_norm = args.attention.q_norm;
     first.query = own.query;
@@ -229,7 +225,6 @@ void run_polled_hidden(const BlockDecode::Args& args, const Turn& turn) {
 
 void run_polled_outputs(const BlockDecode::Args& args, const Turn& turn) {
     const PolledSet own = set_of(args, turn.set);
-    const BlockScratch scratch = scratch_of(args);
     const BlockDecodeShape& s = args.shape;
     const MoeDecode::Args& e = args.experts;
     PolledOutputsCall call = {};
@@ -242,12 +237,10 @@ void run_polled_outputs(const BlockDecode::Args& args, const Turn& turn) {
     of.handed = own.hidden;
     of.x = e.x;
     of.norm = args.next_norm;
-    of.out = scratch.x;
-    of.squares = scratch.x_squares;
+    of.out = own.x;
+    of.squares = own.x_squares;
     call.ids = own.ids;
-    call.weights = own.weights;
-    call.x = own.x;
-    call.x_squares = own.x_squares;
+    call.weights = reinterpret_cast<const unsigned*>(own.weights);
     Size size;
     size.threads = 2 * kExpertThreads;
     size.blocks = static_cast<int>(s.cols) / kGroup;
@@ -275,7 +268,13 @@ void run_polled_outputs(const BlockDecode::Args& args, const Turn& turn) {
 void run(const BlockDecode::Args& args, Range range) noexcept {
     if (range.phase == 0) take_turn(args);
     const Turn& turn = turn_of_thread;
-    if (!turn.polled) return run_phase(args, range.phase, kElse);
+    if (!turn.polled) {
+        if (!turn.was_polled) return run_phase(args, range.phase, kElse);
+        // x was handed over where this way does not look.
+        BlockDecode::Args from_floats = args;
+        from_floats.handed = false;
+        return run_phase(from_floats, range.phase, kElse);
+    }
     switch (range.phase) {
         case 0:
             return run_polled_first(args, turn);

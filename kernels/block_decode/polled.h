@@ -15,10 +15,7 @@
 namespace steady::cuda {
 
 constexpr unsigned kAbsent = 0x80808080U;
-#ifndef T_C
-#define T_C 4
-#endif
-constexpr int kFewCopies = T_C;  // of what 84 to 160 blocks read
+constexpr int kFewCopies = 4;  // of what 84 to 160 blocks read
 constexpr int kMostChosen = 16;
 
 // Where a block's kernels hand over. `values` and what follows are cleared before a fresh block.
@@ -111,9 +108,6 @@ __device__ inline unsigned polled_word(const void* p) {
     for (;;) {
         const unsigned v = look(static_cast<const unsigned*>(p));
         if (v != kAbsent) return v;
-#ifdef T_NS
-        __nanosleep(T_NS);
-#endif
         patience.check();
     }
 }
