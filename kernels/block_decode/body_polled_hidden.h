@@ -21,9 +21,6 @@ struct PolledHiddenCall {
 #ifdef __CUDACC__
 #if __CUDA_ARCH__ >= 900
 
-// The first warp of a block and the one that makes the norm's factor for it.
-__device__ inline void meet_warp() { asm volatile("bar.sync 1, 64;" ::: "memory"); }
-
 // A warp's choice: lane q of either half of it has experts 4q … 4q + 3.
 struct WarpChoice {
     unsigned key[4];  // of score and bias; 0: not there, or chosen already
@@ -113,9 +110,9 @@ struct WarpChoice {
 template <int kRouted, int kShared>
 struct PolledHiddenBody {
     using Call = PolledHiddenCall;
-    static constexpr int kThreads = kExpertThreads, kBlocks = 4, kArrivals = 2;
+    static constexpr int kThreads = kExpertThreads, kBlocks = 4, kArrivals = 3;
     struct Kept {
-        Arrival arrivals[2];
+        Arrival arrivals[3];  // of the rows' halves, of the factor
         float factor;
         alignas(16) float values[kGroup];
     };
@@ -147,12 +144,12 @@ struct PolledHiddenBody {
             }
         };
         if (t == 0) {
-            make_arrivals(kept.arrivals, 2);
+            make_arrivals(kept.arrivals, 3);
             for (int i = 0; i < 2; ++i) expect(kept.arrivals + i, gate_chunk + up_chunk);
         }
+        __syncthreads();
         const int copy = group % kFfnCopies, groups = call.n / kGroup;
         if (warp == 0) {
-            __syncwarp();
             if (!routed) {
                 ask_for(static_cast<long long>(group - routed_groups) * kGroup);
             } else {
@@ -161,7 +158,7 @@ struct PolledHiddenBody {
                     bias = __ldg(reinterpret_cast<const float4*>(r.bias) + lane);
                 }
                 const float4 logits = WarpChoice::logits(r, copy);
-                meet_warp();
+                await(kept.arrivals + 2);
                 const float factor = kept.factor;
                 WarpChoice choice;
                 choice.begin(r, logits, factor, bias);
@@ -192,8 +189,10 @@ struct PolledHiddenBody {
         } else if (warp == kThreads / 32 - 1) {
             const float own =
                 polled_factor(call.squares + copy * groups, groups, call.n, call.eps);
-            if (lane == 0) kept.factor = own;
-            if (routed) meet_warp();
+            if (lane == 0) {
+                kept.factor = own;
+                expect(kept.arrivals + 2, 0);  // it is there, for the warp that chooses
+            }
         } else {
             take_polled<1>(x, call.handed + copy * handed_bytes(call.n), call.n, 32, 32);
         }
