@@ -20,11 +20,11 @@ struct PolledAttentionCall {
     int n_clear;
 };
 
-constexpr int kColumnsOfBlock = kKnownRank / kAttentionTeam;    // of the latent
-constexpr int kTurnedOfBlock = kKnownRot / kAttentionTeam;      // of the rotary part
-constexpr int kOfRow = kColumnsOfBlock + kTurnedOfBlock;        // values of a cached row
-constexpr int kMostPlaces = 512;                                // positions, this one included
-constexpr int kNearRows = 320;                                  // that lie in shared memory
+constexpr int kColumnsOfBlock = kKnownRank / kAttentionTeam;  // of the latent
+constexpr int kTurnedOfBlock = kKnownRot / kAttentionTeam;    // of the rotary part
+constexpr int kOfRow = kColumnsOfBlock + kTurnedOfBlock;      // values of a cached row
+constexpr int kMostPlaces = 512;                              // positions, this one included
+constexpr int kNearRows = 320;                                // that lie in shared memory
 static_assert(kColumnsOfBlock == 64 && kTurnedOfBlock == 8 && kWarps == kAttentionTeam);
 
 struct PolledRoom {
@@ -324,8 +324,8 @@ struct PolledAttentionBody {
                 const auto* own = reinterpret_cast<const uint4*>(columns + 16 * sub);
                 score = dot_eight<T>(score, absorbed, own[0]);
                 score = dot_eight<T>(score, absorbed + 8, own[1]);
-                const float2 v = two_of<T>(
-                    *reinterpret_cast<const unsigned*>(of.turned(p, columns) + 2 * sub));
+                const float2 v =
+                    two_of<T>(*reinterpret_cast<const unsigned*>(of.turned(p, columns) + 2 * sub));
                 score += turned.x * v.x + turned.y * v.y;
             }
             score += __shfl_xor_sync(0xFFFFFFFFU, score, 1);

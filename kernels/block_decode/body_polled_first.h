@@ -8,8 +8,8 @@
 namespace steady::cuda {
 
 struct PolledFirstCall {
-    FirstCall first;  // `handed` in copies where it is looked for; its `y` are not written
-    bool fresh;       // x comes as floats, with the end of the kernel before
+    FirstCall first;     // `handed` in copies where it is looked for; its `y` are not written
+    bool fresh;          // x comes as floats, with the end of the kernel before
     const unsigned* go;  // of the block before
     float* query_squares;
     float* query_whole;  // where the query has no rank

@@ -30,8 +30,7 @@ struct WarpChoice {
     __device__ static float4 logits(const Router& r, int copy) {
         const int lane = static_cast<int>(threadIdx.x) % 32, q = lane % 16, half = lane / 16;
         const int fours = r.n_experts / 4;
-        const auto* from =
-            reinterpret_cast<const uint4*>(r.parts) + copy * r.n_parts * fours + q;
+        const auto* from = reinterpret_cast<const uint4*>(r.parts) + copy * r.n_parts * fours + q;
         float4 sum = {0, 0, 0, 0};
         if (q < fours) {
 #pragma unroll 1
@@ -187,8 +186,7 @@ struct PolledHiddenBody {
                 }
             }
         } else if (warp == kThreads / 32 - 1) {
-            const float own =
-                polled_factor(call.squares + copy * groups, groups, call.n, call.eps);
+            const float own = polled_factor(call.squares + copy * groups, groups, call.n, call.eps);
             if (lane == 0) {
                 kept.factor = own;
                 expect(kept.arrivals + 2, 0);  // it is there, for the warp that chooses

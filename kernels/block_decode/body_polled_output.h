@@ -20,7 +20,7 @@ struct PolledOutputBody {
     using Call = PolledOutputCall;
     static constexpr int kThreads = 2 * kOutputThreads, kBlocks = 2, kArrivals = 3;
     struct Kept {
-        Arrival arrivals[3];  // of the rows' halves; of sums from the cluster's blocks
+        Arrival arrivals[3];    // of the rows' halves; of sums from the cluster's blocks
         float rows[2][kGroup];  // of either half of the warps
         alignas(16) float values[kGroup];
         float sums[8][kMostOfBlock];

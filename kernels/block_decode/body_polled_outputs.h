@@ -81,9 +81,6 @@ struct PolledOutputsBody {
             take_units<3>(x, handed, n / 32, n_routed / 32, call.shared / 32, 32);
         }
         __syncthreads();
-        // Who handed hidden values over knew that the output product's kernel had ended.
-        float before = 0;
-        if (warp == 0) before = __ldcg(call.x + group * kGroup + lane % kGroup);
         float sums[2] = {};
         // The shared expert's hidden values are there before the others.
         if (call.shared > 0) {
@@ -96,6 +93,12 @@ struct PolledOutputsBody {
         if (call.n_used > 0) {
             take_units<2>(x, handed, n / 32, 0, n_routed / 32, 0);
             __syncthreads();
+        }
+        // Who handed the first group of values over knew that the output product's kernel had
+        // ended.
+        float before = 0;
+        if (warp == 0) before = __ldcg(call.x + group * kGroup + lane % kGroup);
+        if (call.n_used > 0) {
             await(arrivals + 1);
             with_planes_of<kRouted>(call.down.form, [&](auto unit) {
                 using U = decltype(unit);

@@ -44,7 +44,8 @@ std::int64_t set_bytes(const BlockDecode::Args& args) {
 // Where this thread's launches are: which set the block uses, and what the next one must find to
 // use the other one.
 struct Turn {
-    bool polled = false, fresh = true, was_polled = false;
+    bool polled = false, fresh = true;
+    bool was_polled = false;  // of a block that is not: whether the one before was
     int set = 0;
     const float* scratch = nullptr;
     std::int64_t bytes = 0;  // of a set, as it is laid out
@@ -61,13 +62,15 @@ bool fits(const BlockDecode::Args& args) {
     if (recording_tasks() || s.n_positions > kMostPlaces || s.kv_rank != kKnownRank ||
         s.n_rot != kKnownRot || (s.cache != Type::f16 && s.cache != Type::bf16) ||
         (s.n_value != kThreads && s.n_value != kThreads / 2) || s.q_rank % (4 * kGroup) != 0 ||
-        s.cols % (4 * kGroup) != 0 || s.cols > 128 * kGroup || s.n_experts > kMostPolledExperts || s.n_experts % 4 != 0) {
+        s.cols % (4 * kGroup) != 0 || s.cols > 128 * kGroup || s.n_experts > kMostPolledExperts ||
+        s.n_experts % 4 != 0) {
         return false;
     }
     const MlaDecode::Args& a = args.attention;
+    const PolledSet set = set_of(args, 0);
     return q4(args.first.m[0]) && q4(args.first.m[1]) && q4(a.k_b) && q4(a.v_b) &&
            (s.q_rank == 0 || q4(a.q_b)) && q4(args.output.m[0]) &&
-           polled_set(s, nullptr).end - static_cast<unsigned char*>(nullptr) <= set_bytes(args);
+           set.end - set.query <= set_bytes(args);
 }
 
 void take_turn(const BlockDecode::Args& args) {

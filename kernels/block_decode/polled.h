@@ -6,7 +6,11 @@
 // There are two sets of places, for every other block of the model. The attention of a block clears
 // the other set, whose readers have all ended; nobody looks there before that attention has ended
 // (`go`). A block behind one that hands over otherwise is fresh: it waits for kernels' ends up to
-// its attention, and its first kernel clears its own set. For .cu files alone.
+// its attention, and its first kernel clears its own set.
+//
+// What is not looked for, the residual and the cache's rows, rests on kernels' ends. One block of
+// each kernel waits for the end of the kernel before, when it has come already, and so a kernel's
+// end says that all before have ended. For .cu files alone.
 #pragma once
 
 #include "kernels/block_decode/cuda.h"
@@ -20,20 +24,20 @@ constexpr int kMostChosen = 16;
 
 // Where a block's kernels hand over. `values` and what follows are cleared before a fresh block.
 struct PolledSet {
-    unsigned char* query;  // [copies], handed; floats where it comes whole
-    float* query_squares;  // [copies][q_rank / kGroup]
-    float* kv;             // [kv_rank + n_rot]
-    float* kv_squares;     // [copies][kv_rank / kGroup]
-    unsigned char* values;                // [copies]
-    unsigned char* ffn;                   // [kFfnCopies]
-    float* ffn_squares;                   // [kFfnCopies][cols / kGroup]
-    float* logits;                        // [kFfnCopies][parts][n_experts]
-    unsigned* ids;                        // [kMostChosen]
-    float* weights;                       // [kMostChosen]
-    unsigned* go;                         // the block's attention has ended
-    unsigned char* hidden;                // [kHiddenCopies]
-    unsigned char* x;                     // [copies], for the block behind
-    float* x_squares;                     // [copies][cols / kGroup]
+    unsigned char* query;   // [copies], handed; floats where it comes whole
+    float* query_squares;   // [copies][q_rank / kGroup]
+    float* kv;              // [kv_rank + n_rot]
+    float* kv_squares;      // [copies][kv_rank / kGroup]
+    unsigned char* values;  // [copies]
+    unsigned char* ffn;     // [kFfnCopies]
+    float* ffn_squares;     // [kFfnCopies][cols / kGroup]
+    float* logits;          // [kFfnCopies][parts][n_experts]
+    unsigned* ids;          // [kMostChosen]
+    float* weights;         // [kMostChosen]
+    unsigned* go;           // the block's attention has ended
+    unsigned char* hidden;  // [kHiddenCopies]
+    unsigned char* x;       // [copies], for the block behind
+    float* x_squares;       // [copies][cols / kGroup]
     unsigned char* end;
 };
 
@@ -47,8 +51,8 @@ inline PolledSet polled_set(const BlockDecodeShape& s, unsigned char* memory) {
     const auto floats = [&](std::int64_t n) { return reinterpret_cast<float*>(bytes(4 * n)); };
     const auto vector = [](std::int64_t n) { return static_cast<std::int64_t>(handed_bytes(n)); };
     PolledSet set = {};
-    set.query = bytes(s.q_rank != 0 ? kFewCopies * vector(s.q_rank)
-                                    : 4 * s.n_heads * (s.n_nope + s.n_rot));
+    set.query =
+        bytes(s.q_rank != 0 ? kFewCopies * vector(s.q_rank) : 4 * s.n_heads * (s.n_nope + s.n_rot));
     set.query_squares = floats(kFewCopies * s.q_rank / kGroup);
     set.kv = floats(s.kv_rank + s.n_rot);
     set.kv_squares = floats(kFewCopies * s.kv_rank / kGroup);
@@ -138,8 +142,8 @@ __device__ inline float4 polled_four(const float* p) {
             __uint_as_float(v[0].w)};
 }
 
-// As take_handed(), but by no threads of the last `others`. One lane of a warp looks until its first word is there, and then all do: a long
-// wait leaves the second-level cache to others.
+// As take_handed(), but by none of the last `others` threads. One lane of a warp looks until its
+// first word is there, and then all do: a long wait leaves the second-level cache to others.
 template <int kAtOnce>
 __device__ void take_polled(const Handed& to, const unsigned char* from, int n, int first,
                             int others = 0) {
@@ -159,8 +163,8 @@ __device__ void take_polled(const Handed& to, const unsigned char* from, int n, 
     }
 }
 
-// The same for units first_unit … first_unit + n of a vector of `units`, by all threads of the block
-// from `first` on, kAtOnce words each at once.
+// The same for units first_unit … first_unit + n of a vector of `units`, by all threads of the
+// block from `first` on, kAtOnce words each at once.
 template <int kAtOnce>
 __device__ void take_units(const Handed& to, const unsigned char* from, int units, int first_unit,
                            int n, int first) {
@@ -259,8 +263,8 @@ __device__ inline void prefetch_part(const Matrix& m, long long first_row, int r
     const int begin = static_cast<int>(static_cast<long long>(words) * part / n);
     const int end = static_cast<int>(static_cast<long long>(words) * (part + 1) / n);
     if (begin == end) return;
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(
-                     m.w + first_row / 8 * chunk + 16LL * begin),
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(m.w + first_row / 8 * chunk +
+                                                                    16LL * begin),
                  "r"(16 * (end - begin))
                  : "memory");
 }
