@@ -28,6 +28,8 @@ ArmOptions with(const PlanRequest& plan, const Flags& flags) {
 
 const PlanRequest kInParts{{}, {{"block", "joined"}}};
 const PlanRequest kFloats{{{"products", "cuda_floats"}}, {}};
+const PlanRequest kTasks{{{"block_decode", "cuda_wide"}}, {}};
+const PlanRequest kPolled{{{"block_decode", "cuda_polled"}}, {}};
 
 class Joined : public testing::TestWithParam<std::string> {
 protected:
@@ -176,11 +178,15 @@ TEST_P(Joined, OnAGpuABlockAloneTakesAHeadToo) {
 
 TEST_P(Joined, HowLaunchesAreIssuedChangesNoBit) {
     SKIP_WITHOUT_GPU();
-    for (const PlanRequest& plan : {PlanRequest{}, kInParts}) {
+    std::vector<PlanRequest> plans{PlanRequest{}, kInParts};
+    if (runs_whole_blocks({})) plans.insert(plans.end(), {kTasks, kPolled});
+    for (const PlanRequest& plan : plans) {
         const auto stream =
             all_logits(with(plan, {{"device", "cuda"}, {"launch", "stream"}, {"cache", "f16"}}));
         for (const char* launch : {"stream", "graph", "dependent", "persistent"}) {
-            if (launch == std::string_view("persistent") && !runs_whole_blocks(plan)) continue;
+            // As tasks some variants run other kernels than as launches.
+            const bool tasks = plan.kernels == kTasks.kernels;
+            if (launch == std::string_view("persistent") && !tasks) continue;
             const auto other =
                 all_logits(with(plan, {{"device", "cuda"}, {"launch", launch}, {"cache", "f16"}}));
             std::size_t n = 0;  // of values that differ; the first is shown
