@@ -1,6 +1,5 @@
 // The frame of tiles.h with the next tile asked for a few lines at a time, before each product,
-// where tiles.h asks for 144 lines at once: more than a core has places for, so that its own loads
-// wait behind them.
+// where tiles.h asks for 144 lines at once, behind which a core's own loads likely wait.
 #pragma once
 
 #include "kernels/mla_attention_i16/tiles.h"
