@@ -47,9 +47,13 @@ void note_use(const Layout& layout, int idle_stop_s) {
 
 enum class Reach { ready, no_database, not_yet };
 
-Reach try_connect(const std::string& url, std::string& reason) {
+// database: its number, where it is ready; its files lie in data/base/NUMBER.
+Reach try_connect(const std::string& url, std::string& database, std::string& reason) {
     try {
-        const pqxx::connection connection(url + "&connect_timeout=5");
+        pqxx::connection connection(url + "&connect_timeout=5");
+        pqxx::nontransaction work(connection);
+        database = work.exec("select oid from pg_database where datname = current_database()")[0][0]
+                       .c_str();
         return Reach::ready;
     } catch (const pqxx::failure& failure) {
         reason = failure.what();
@@ -81,19 +85,24 @@ std::string life_of(const Layout& layout) {
     return read_line_or_empty(layout.data + "/postmaster.pid");
 }
 
-// A connection was taken in this life. To try another would cost the server one more process.
+// A connection was taken in this life, by a database that is still there. To try another would cost
+// the server one more process.
 bool seen_ready(const Layout& layout) {
-    const std::string life = life_of(layout);
-    return !life.empty() && read_line_or_empty(layout.ready_path) == life;
+    const std::string seen = read_line_or_empty(layout.ready_path);
+    const std::string database = seen.substr(0, seen.find('\n'));
+    std::error_code error;
+    return !database.empty() && seen == database + '\n' + life_of(layout) &&
+           std::filesystem::exists(layout.data + "/base/" + database, error);
 }
 
 void wait_until_ready(const Layout& layout, pid_t pid) {
     const auto give_up = steady_clock::now() + std::chrono::seconds(kStartTimeout_s);
-    std::string reason;
+    std::string database, reason;
     for (;;) {
-        const Reach reach = try_connect(layout.url("steady"), reason);
+        const Reach reach = try_connect(layout.url("steady"), database, reason);
         if (reach == Reach::ready) {
-            std::ofstream(layout.ready_path, std::ios::trunc) << life_of(layout) << '\n';
+            std::ofstream(layout.ready_path, std::ios::trunc) << database << '\n'
+                                                              << life_of(layout) << '\n';
             return;
         }
         if (reach == Reach::no_database) {

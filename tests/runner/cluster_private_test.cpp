@@ -100,6 +100,17 @@ TEST_F(Cluster, ReadyOnceIsNotTriedAgain) {
     EXPECT_EQ(count(url, "select 1"), 1) << "another life: waited for";
 }
 
+TEST_F(Cluster, ADatabaseThatWasDroppedIsMadeAgain) {
+    const std::string url = start();
+    {
+        std::string other = url;
+        pqxx::connection connection(other.replace(other.find("/steady?"), 8, "/postgres?"));
+        pqxx::nontransaction(connection).exec("drop database steady");
+    }
+    EXPECT_EQ(start(), url);
+    EXPECT_EQ(count(url, "select 1"), 1);
+}
+
 TEST_F(Cluster, ListensOnNoNetworkAddress) {
     const std::string url = start();
     EXPECT_EQ(count(url, "select (current_setting('listen_addresses') = '')::int"), 1);
