@@ -72,6 +72,8 @@ constexpr Champion kChampions[] = {
      "intel-avx512_vnni"},
     {"q4_0_matmul", "amx_int8_rows16_parts", "2026-11-25-champion-amx-parts-512-c146355a",
      "intel-amx"},
+    {"q4_0_matmul", "avx512_vnni_rows16_pair_apart", "2026-11-28-champion-zen5-batch-ab27ba58",
+     "amd-26-avx512_vnni"},
     {"q4_0_matmul", "avx512_vnni_rows16_panels_pair", "2026-11-27-champion-zen5-prompt-776d2d56",
      "amd-26-avx512_vnni"},
     {"q4_0_matmul", "avx512_vnni_rows16", ""},
@@ -80,6 +82,8 @@ constexpr Champion kChampions[] = {
     {"q4_0_matmul", "avx2_rows8", ""},
     {"q5_k_matmul", "avx512_vnni_rows16", "2026-11-21-champion-prompt-9db633a1",
      "intel-avx512_vnni"},
+    {"q5_k_matmul", "avx512_vnni_rows16_panels_pair", "2026-11-28-champion-zen5-batch-ab27ba58",
+     "amd-26-avx512_vnni"},
     {"q5_k_matmul", "avx512_vnni_rows16_panels", "2026-11-27-champion-zen5-prompt-776d2d56",
      "amd-26-avx512_vnni"},
     {"q5_k_matmul", "amx_int8_rows16_parts", "2026-11-25-champion-amx-parts-512-c146355a",
@@ -87,6 +91,8 @@ constexpr Champion kChampions[] = {
     {"q5_k_matmul", "avx2_rows16", ""},
     {"q6_k_matmul", "avx512_vnni_rows16", "2026-11-21-champion-prompt-9db633a1",
      "intel-avx512_vnni"},
+    {"q6_k_matmul", "avx512_vnni_rows16_pair", "2026-11-28-champion-zen5-batch-ab27ba58",
+     "amd-26-avx512_vnni"},
     {"q6_k_matmul", "amx_int8_rows16_parts", "2026-11-25-champion-amx-parts-512-c146355a",
      "intel-amx"},
     {"q6_k_matmul", "avx2_rows16", ""},
@@ -168,6 +174,10 @@ constexpr Champion kChampions[] = {
     {"add", "avx2", "2026-11-23-champion-avx2-small-ops-d76ee95b", "amd-avx2"},
 };
 
+constexpr Champion kFlags[] = {
+    {"batch", "256", "2026-11-28-champion-zen5-batch-ab27ba58", "amd-26-avx512_vnni"},
+};
+
 // "amd-26-avx512_vnni" → "amd-avx512_vnni"
 std::string without_family(std::string_view name) {
     const std::size_t first = name.find('-');
@@ -188,5 +198,14 @@ bool decided_on_kin(const Champion& champion, std::string_view here) {
 }
 
 std::span<const Champion> champions() { return kChampions; }
+
+std::span<const Champion> flag_champions() { return kFlags; }
+
+std::string_view flag_champion(std::string_view flag, std::string_view here) {
+    for (const Champion& one : kFlags) {
+        if (one.op == flag && decided_on_class(one, here)) return one.variant;
+    }
+    return "";
+}
 
 }  // namespace steady

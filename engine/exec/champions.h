@@ -24,4 +24,9 @@ bool decided_on_kin(const Champion& champion, std::string_view here);
 // Several lines per op are allowed, in order of preference.
 std::span<const Champion> champions();
 
+// Engine flags whose default a verdict of a class chose: `op` is the flag, `variant` its value.
+std::span<const Champion> flag_champions();
+// Such a value for class `here`; empty: it has none.
+std::string_view flag_champion(std::string_view flag, std::string_view here);
+
 }  // namespace steady

@@ -6,7 +6,9 @@
 #include <array>
 #include <charconv>
 
+#include "engine/exec/champions.h"
 #include "kernels/base/error.h"
+#include "kernels/registry/cpu.h"
 
 namespace steady {
 namespace {
@@ -135,6 +137,13 @@ void set_engine_flag(ArmOptions& options, const std::string& name, const std::st
                         "device, launch, pin, tag, wait",
                         name)};
     }
+}
+
+std::int64_t batch_of(const ArmOptions& options) {
+    if (options.batch > 0) return options.batch;
+    if (options.gpu >= 0) return kDefaultBatchOnGpu;
+    const std::string_view decided = flag_champion("batch", cpu::class_name());
+    return decided.empty() ? kDefaultBatch : std::stoll(std::string(decided));
 }
 
 std::map<std::string, std::string> engine_flags(const ArmOptions& options) {

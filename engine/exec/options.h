@@ -27,10 +27,7 @@ struct ArmOptions {
 };
 
 // Tokens of a prompt per pass: what the caller asked for, else what suits the device.
-inline std::int64_t batch_of(const ArmOptions& options) {
-    if (options.batch > 0) return options.batch;
-    return options.gpu >= 0 ? kDefaultBatchOnGpu : kDefaultBatch;
-}
+std::int64_t batch_of(const ArmOptions& options);
 
 // Sets one engine flag (wait, cut, pin, batch, cache, activations, burn, device, launch, tag).
 // Error listing flags or values when unknown.

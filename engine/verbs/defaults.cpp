@@ -94,19 +94,33 @@ nlohmann::ordered_json defaults_json() {
         classes[name] = {
             {"measured", state.measured}, {"changed", state.changed}, {"never_asked", state.never}};
     }
-    return {{"here", cpu::class_name()}, {"defaults", rows}, {"classes", classes}};
+    nlohmann::ordered_json flags = nlohmann::ordered_json::array();
+    for (const Champion& one : flag_champions()) {
+        flags.push_back({{"flag", one.op},
+                         {"value", one.variant},
+                         {"cpu_class", one.decided_on},
+                         {"entry", one.journal}});
+    }
+    return {
+        {"here", cpu::class_name()}, {"defaults", rows}, {"flags", flags}, {"classes", classes}};
 }
 
 }  // namespace
 
 std::string defaults_text(std::string_view only_class) {
     std::string out =
-        "| op or step | default | decided on | entry | code |\n| --- | --- | --- | --- | --- |\n";
+        "| op, step or flag | default | decided on | entry | code |\n| --- | --- | --- | --- | --- "
+        "|\n";
     for (const Champion& one : champions()) {
         if (one.journal.empty()) continue;
         if (!only_class.empty() && !decided_on_class(one, only_class)) continue;
         out += fmt::format("| `{}` | `{}` | {} | {} | {} |\n", one.op, one.variant, one.decided_on,
                            one.journal, words_of(evidence_of(one)));
+    }
+    for (const Champion& one : flag_champions()) {
+        if (!only_class.empty() && !decided_on_class(one, only_class)) continue;
+        out += fmt::format("| `--{}` | `{}` | {} | {} | a flag |\n", one.op, one.variant,
+                           one.decided_on, one.journal);
     }
     out +=
         "\n| CPU class | measured with today's code | code changed since | never asked there |\n"

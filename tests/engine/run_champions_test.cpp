@@ -82,6 +82,25 @@ TEST(Champions, EachEntryAcceptedWhatItIsCitedFor) {
     EXPECT_GT(cited, 0);
 }
 
+// A flag's default rests on an accepted experiment as well, with this value in its candidate.
+TEST(Champions, EachFlagsEntryAcceptedWhatItIsCitedFor) {
+    const std::string root = STEADY_SOURCE_DIR;
+    ASSERT_FALSE(flag_champions().empty());
+    for (const Champion& one : flag_champions()) {
+        const std::string entry(one.journal);
+        EXPECT_TRUE(std::filesystem::exists(root + "/journal/" + entry + ".md")) << entry;
+        const std::string id = entry.substr(std::string("2026-11-21-").size());
+        std::ifstream in(root + "/experiments/records/" + id + ".steady.json");
+        const auto record = nlohmann::json::parse(in, nullptr, false);
+        ASSERT_FALSE(record.is_discarded()) << id;
+        const auto& content = record["experiments"][0]["content"];
+        EXPECT_EQ(content["verdict"][0]["outcome"], "accept") << id;
+        const auto spec = nlohmann::json::parse(
+            content["experiment"]["spec_text"].get<std::string>(), nullptr, true, true);
+        EXPECT_EQ(spec["arms"]["B"]["engine_flags"][std::string(one.op)], one.variant) << id;
+    }
+}
+
 // What a verdict measured must be what runs today, or be declared open. When this fails, the code
 // of a default was changed: ask its question again and write the new hash, or declare it open.
 TEST(Champions, TheCodeIsAsMeasuredOrDeclaredOpen) {

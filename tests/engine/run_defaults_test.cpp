@@ -104,6 +104,20 @@ TEST_F(Defaults, MistakesNameTheFileAndWhatIsAllowed) {
     EXPECT_THROW(use_tuned_defaults("/nowhere/at/all.json"), Error);
 }
 
+TEST(Flags, AClassHasTheTokensPerPassThatItsVerdictChose) {
+    EXPECT_EQ(flag_champion("batch", "amd-26-avx512_vnni"), "256");
+    EXPECT_EQ(flag_champion("batch", "amd-25-avx512_vnni"), "");
+    EXPECT_EQ(flag_champion("cut", "amd-26-avx512_vnni"), "");
+    const std::string_view here = flag_champion("batch", cpu::class_name());
+    EXPECT_EQ(engine_flags({}).at("batch"), here.empty() ? "64" : here);
+    ArmOptions options;
+    set_engine_flag(options, "batch", "32");
+    EXPECT_EQ(engine_flags(options).at("batch"), "32");
+    options = {};
+    options.gpu = 0;
+    EXPECT_EQ(engine_flags(options).at("batch"), "512");
+}
+
 TEST(Activations, TheFormAskedForIsTakenWhereAnOpHasIt) {
     if (!cpu::has(cpu::avx2)) GTEST_SKIP() << "x86-64-v2 has floats only";
     const Model model(tiny::path("tiny-glm"));
