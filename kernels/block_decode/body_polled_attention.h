@@ -272,8 +272,8 @@ struct PolledAttentionBody {
         } else if (warp == 1) {
             make_columns<T>(call, kept.own, unit, position, weights, angles, head == 0);
         } else if (warp > 1 && has_query && ranked) {
-            take_polled<1>(handed_at(room.query, h.query.n),
-                           call.query + copy * handed_bytes(h.query.n), h.query.n, 64);
+            take_polled(handed_at(room.query, h.query.n),
+                        call.query + copy * handed_bytes(h.query.n), h.query.n, 64);
         }
         asm volatile("cp.async.wait_all;" ::: "memory");
         __syncthreads();

@@ -14,6 +14,7 @@ struct PolledFirstCall {
     float* query_squares;
     float* query_whole;  // where the query has no rank
     float *kv, *kv_squares;
+    int copies;    // of the query, and of all squares
     uint4* clear;  // where fresh
     int n_clear;
 };
@@ -67,7 +68,7 @@ struct PolledFirstBody {
                     polled_factor(call.squares + copy * groups, groups, call.n, call.eps);
                 if (lane == 0) factor = own;
             } else {
-                take_polled<1>(x, call.handed + copy * handed_bytes(call.n), call.n, 32);
+                take_polled(x, call.handed + copy * handed_bytes(call.n), call.n, 32);
             }
         }
         __syncthreads();
@@ -83,12 +84,12 @@ struct PolledFirstBody {
                 const float own = lane < kGroup ? values[lane] : 0.0F;
                 if (lane < kGroup) tell_float(polled.kv + group * kGroup + lane, own);
                 const float square = warp_sum(own * own);
-                if (lane < kFewCopies && group < call.square_groups) {
+                if (lane < polled.copies && group < call.square_groups) {
                     tell_float(polled.kv_squares + lane * call.square_groups + group, square);
                 }
             } else if (call.query_norm != nullptr) {
-                hand_polled({call.query, polled.query_squares, m.rows}, kFewCopies, group, values,
-                            weights);
+                hand_polled({call.query, polled.query_squares, m.rows}, polled.copies, group,
+                            values, weights);
             } else if (lane < kGroup) {
                 tell_float(polled.query_whole + group * kGroup + lane, values[lane]);
             }

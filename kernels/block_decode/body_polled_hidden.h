@@ -1,6 +1,7 @@
 // The feed-forward's hidden values, of a block whose kernels look for their vectors (polled.h). One
 // warp of a block chooses, for itself: only as many experts as it takes to know the block's own,
-// whose rows it asks for. For .cu files alone.
+// whose rows it asks for. Experts are dealt out from the last one on: the last blocks find no room
+// at first, and the first expert takes the fewest instructions. For .cu files alone.
 #pragma once
 
 #include "kernels/block_decode/body_hidden.h"
@@ -124,8 +125,10 @@ struct PolledHiddenBody {
         const Router& r = call.router;
         place.let_consumers_start();
         const int t = static_cast<int>(threadIdx.x), warp = t / 32, lane = t % 32;
-        const int group = place.block(), routed_groups = r.n_used * call.expert_groups;
-        const bool routed = group < routed_groups;
+        const int block = place.block(), routed_groups = r.n_used * call.expert_groups;
+        const bool routed = block < routed_groups;
+        const int slot = routed ? r.n_used - 1 - block / call.expert_groups : 0;
+        const int group = routed ? slot * call.expert_groups + block % call.expert_groups : block;
         const Handed x = handed_at(memory, call.n);
         const Matrix& gate = routed ? call.gate : call.shared_gate;
         const Matrix& up = routed ? call.up : call.shared_up;
@@ -161,7 +164,6 @@ struct PolledHiddenBody {
                 const float factor = kept.factor;
                 WarpChoice choice;
                 choice.begin(r, logits, factor, bias);
-                const int slot = group / call.expert_groups;
                 const int needed = group == 0 ? r.n_used : slot + 1;
                 float probability = 0, total = 0, own_probability = 0;
                 int own_id = 0;
@@ -192,7 +194,7 @@ struct PolledHiddenBody {
                 expect(kept.arrivals + 2, 0);  // it is there, for the warp that chooses
             }
         } else {
-            take_polled<1>(x, call.handed + copy * handed_bytes(call.n), call.n, 32, 32);
+            take_polled(x, call.handed + copy * handed_bytes(call.n), call.n, 32, 32);
         }
         // The output product's kernel has ended long since, and so has attention: who sees this
         // block's values, or `go`, may rely on that.

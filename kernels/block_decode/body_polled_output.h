@@ -12,6 +12,9 @@ constexpr int kMostOfBlock = 64;  // experts that a block adds up: all of them w
 struct PolledOutputCall {
     OutputCall of;  // `handed`, `ffn`, `squares` and `logits` in copies, looked for
     Matrix shared_down;
+    bool deep;     // the values come with the end of the kernel before, in one copy
+    uint4* clear;  // then: the other set
+    int n_clear;
 };
 
 #ifdef __CUDACC__
@@ -69,7 +72,12 @@ struct PolledOutputBody {
             prefetch_part(polled.shared_down, 0, polled.shared_down.rows, group, place.blocks());
         }
         __syncwarp();
-        take_polled<1>(x, call.handed + group % kFewCopies * handed_bytes(call.n), call.n, 0);
+        if (polled.deep) {
+            place.wait();
+            take_handed(x, call.handed, call.n);
+        } else {
+            take_polled(x, call.handed + group % kFewCopies * handed_bytes(call.n), call.n, 0);
+        }
         __syncthreads();
         const float before = __ldcg(call.x + group * kGroup + lane % kGroup);
         await(arrivals + pair / 4);
@@ -114,6 +122,7 @@ struct PolledOutputBody {
                            all);
             }
         }
+        if (polled.deep) clear(polled.clear, polled.n_clear, place);
         // This kernel's end says that attention has ended.
         if (group == 0) place.wait();
 #endif

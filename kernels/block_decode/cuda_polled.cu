@@ -1,10 +1,11 @@
-// As cuda_wide; up to 512 positions a kernel does not wait for the end of the one before, but looks
-// at the places of its vector's words until they are there, and attention's blocks send each other
-// values where they met: of a block's 36 µs about 5 go into waiting for ends and then for the
-// vector, 3 into attention's meetings, and 2 into a choice of experts by whole blocks. Expected:
-// GLM-4.7-Flash decodes at 640 to 690 tok/s at the beginning of a text where 561 were,
-// DeepSeek-V2-Lite and youtu-llm 8 to 15 % faster. Deeper, in a persistent launch, and where a
-// matrix of the attention is no Q4_0, it enqueues what cuda_wide does.
+// As cuda_wide, but a kernel does not wait for the end of the one before: it looks at the places of
+// its vector's words until they are there. Up to 512 positions that holds for all kernels, and
+// attention's blocks send each other values where they met; deeper, attention is that of cuda_wide.
+// Of a block's 36 µs about 5 go into waiting for ends and then for the vector, 3 into attention's
+// meetings, and 2 into a choice of experts by whole blocks. Expected: GLM-4.7-Flash decodes at 640
+// to 690 tok/s at the beginning of a text where 561 were, DeepSeek-V2-Lite and youtu-llm 8 to 15 %
+// faster; with 2,048 positions and more by 2 to 6 %. In a persistent launch, and where a matrix of
+// the attention is no Q4_0, it enqueues what cuda_wide does.
 #include <algorithm>
 
 #include "kernels/block_decode/body_polled_attention.h"
@@ -56,10 +57,12 @@ PolledSet set_of(const BlockDecode::Args& args, int set) {
     return polled_set(args.shape, places_of(args) + set * set_bytes(args));
 }
 
+bool is_deep(const BlockDecodeShape& s) { return s.n_positions > kMostPlaces; }
+
 bool fits(const BlockDecode::Args& args) {
     const BlockDecodeShape& s = args.shape;
     const auto q4 = [](const AnyMatrix& m) { return m.type == Type::q4_0; };
-    if (recording_tasks() || s.n_positions > kMostPlaces || s.kv_rank != kKnownRank ||
+    if (recording_tasks() || (is_deep(s) && !tiles_fit(s)) || s.kv_rank != kKnownRank ||
         s.n_rot != kKnownRot || (s.cache != Type::f16 && s.cache != Type::bf16) ||
         (s.n_value != kThreads && s.n_value != kThreads / 2) || s.q_rank % (4 * kGroup) != 0 ||
         s.cols % (4 * kGroup) != 0 || s.cols > 128 * kGroup || s.n_experts > kMostPolledExperts ||
@@ -114,6 +117,16 @@ void run_polled_first(const BlockDecode::Args& args, const Turn& turn) {
     call.query_whole = reinterpret_cast<float*>(own.query);
     call.kv = own.kv;
     call.kv_squares = own.kv_squares;
+    call.copies = kFewCopies;
+    if (is_deep(args.shape)) {
+        const BlockScratch scratch = scratch_of(args);
+        first.query = scratch.query;
+        call.query_squares = scratch.query_squares;
+        call.query_whole = args.first.y[0];
+        call.kv = args.first.y[1];
+        call.kv_squares = scratch.kv_squares;
+        call.copies = 1;
+    }
     call.clear = reinterpret_cast<uint4*>(own.values);
     call.n_clear = static_cast<int>((own.end - own.values) / 16);
     Size size;
@@ -162,6 +175,13 @@ void run_polled_output(const BlockDecode::Args& args, const Turn& turn) {
     of.n_experts = static_cast<int>(args.shape.n_experts);
     of.logits = own.logits;
     call.shared_down = device_matrix(args.experts.shared_down, false);
+    if (is_deep(args.shape)) {
+        const PolledSet other = set_of(args, 1 - turn.set);
+        of.handed = scratch_of(args).values;
+        call.deep = true;
+        call.clear = reinterpret_cast<uint4*>(other.query);
+        call.n_clear = static_cast<int>((other.end - other.query) / 16);
+    }
     Size size;
     size.threads = PolledOutputBody::kThreads;
     size.blocks = of.m.rows / kGroup;
@@ -282,7 +302,7 @@ void run(const BlockDecode::Args& args, Range range) noexcept {
         case 0:
             return run_polled_first(args, turn);
         case 1:
-            return run_polled_attention(args, turn);
+            return is_deep(args.shape) ? run_parts(args, kElse) : run_polled_attention(args, turn);
         case 2:
             return run_polled_output(args, turn);
         case 3:

@@ -47,6 +47,13 @@ std::vector<BlockDecode::Shape> BlockDecode::odd_shapes(Random& random) {
         {256, 3, 64, 64, 64, 128, 512, random.integer(513, 600), Type::f16, Type::q8_0, 0, 0, 0,
          Type::q4_0, 64, Type::q8_0},
         {256, 2, 0, 32, 64, 128, 512, random.integer(8193, 8400), Type::bf16, Type::q4_0, 0, 0, 0,
+         Type::q4_0, 64, Type::q4_0},
+        // The same with experts and Q4_0 throughout, with all heads of a tile, and many tiles.
+        {256, 3, 128, 192, 64, 256, 512, random.integer(1, 512), Type::f16, Type::q4_0, 12, 4, 128,
+         Type::q4_0, 256, Type::q5_k},
+        {256, 17, 64, 64, 64, 128, 512, random.integer(513, 600), Type::f16, Type::q4_0, 12, 4, 128,
+         Type::q4_0, 256, Type::q5_k},
+        {256, 3, 64, 64, 64, 128, 512, random.integer(8449, 8700), Type::f16, Type::q4_0, 0, 0, 0,
          Type::q4_0, 64, Type::q4_0}};
 }
 

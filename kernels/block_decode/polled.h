@@ -8,6 +8,9 @@
 // (`go`). A block behind one that hands over otherwise is fresh: it waits for kernels' ends up to
 // its attention, and its first kernel clears its own set.
 //
+// Deep in a text attention's kernels are those of other ways, which wait for ends: what they read
+// and write lies in the op's scratch, and the output product clears the other set.
+//
 // What is not looked for, the residual and the cache's rows, rests on kernels' ends. One block of
 // each kernel waits for the end of the kernel before, when it has come already, and so a kernel's
 // end says that all before have ended. For .cu files alone.
@@ -142,24 +145,29 @@ __device__ inline float4 polled_four(const float* p) {
             __uint_as_float(v[0].w)};
 }
 
-// As take_handed(), but by none of the last `others` threads. One lane of a warp looks until its
-// first word is there, and then all do: a long wait leaves the second-level cache to others.
-template <int kAtOnce>
-__device__ void take_polled(const Handed& to, const unsigned char* from, int n, int first,
-                            int others = 0) {
+// As take_handed(), but by none of the last `others` threads. All lanes of a warp look once, since
+// a block that began late finds all words; then one looks until its first word is there, and all do
+// again: a long wait leaves the second-level cache to others.
+__device__ inline void take_polled(const Handed& to, const unsigned char* from, int n, int first,
+                                   int others = 0) {
     const auto* words = reinterpret_cast<const uint4*>(from);
     const int threads = static_cast<int>(blockDim.x) - first - others, end = 3 * n / 32;
     const int t = static_cast<int>(threadIdx.x) - first;
-    if (t % 32 == 0 && t < end) polled_word(words + t);
-    __syncwarp();
+    uint4 v = {0, 0, 0, 0};
+    if (t < end) v = look(words + t);
+    if (__any_sync(0xFFFFFFFFU, !is_there(v))) {
+        if (t % 32 == 0) polled_word(words + t);
+        __syncwarp();
+    }
+    const Patience patience;
 #pragma unroll 1
-    for (int i = t; i < end; i += kAtOnce * threads) {
-        uint4 v[kAtOnce];
-        poll(v, words, i, threads, end);
-#pragma unroll
-        for (int k = 0; k < kAtOnce; ++k) {
-            if (i + k * threads < end) to.low[i + k * threads] = v[k];
+    for (int i = t; i < end; i += threads) {
+        while (!is_there(v)) {
+            v = look(words + i);
+            patience.check();
         }
+        to.low[i] = v;
+        v = {kAbsent, 0, 0, 0};
     }
 }
 
@@ -181,8 +189,17 @@ __device__ void take_units(const Handed& to, const unsigned char* from, int unit
             at[k] = word < 3 * n ? part * units + first_unit + word - part * n : -1;
             v[k] = {kAbsent, 0, 0, 0};
         }
-        if (lane == 0) polled_word(words + at[0]);
-        __syncwarp();
+        bool there = true;
+#pragma unroll
+        for (int k = 0; k < kAtOnce; ++k) {
+            if (at[k] >= 0) v[k] = look(words + at[k]);
+        }
+#pragma unroll
+        for (int k = 0; k < kAtOnce; ++k) there = there && (at[k] < 0 || is_there(v[k]));
+        if (!__all_sync(0xFFFFFFFFU, there)) {
+            if (lane == 0) polled_word(words + at[0]);
+            __syncwarp();
+        }
         const Patience patience;
         for (;;) {
             bool all = true;

@@ -70,13 +70,19 @@ protected:
         Model model(tiny::path(GetParam()));
         return model.make_arms({with(plan, {{"device", "cuda"}})}, 64)[0]->plan.block->whole;
     }
-    // What the tokens' logits are, one after the other.
-    std::vector<float> all_logits(const ArmOptions& options) {
+    // What the tokens' logits are, one after the other, behind so many positions of a cache that
+    // repeats them.
+    std::vector<float> all_logits(const ArmOptions& options, std::int64_t depth = 0) {
         Model model(tiny::path(GetParam()));
-        auto arms = model.make_arms({options}, 64);
+        auto arms = model.make_arms({options}, depth + 64);
         std::vector<float> all;
-        std::int64_t position = 0;
         const std::vector<std::int32_t> tokens = tiny::prompts(GetParam())[2].tokens;
+        std::int64_t position = depth;
+        if (depth > 0) {
+            feed(*arms[0], tokens);
+            const auto n = static_cast<std::int64_t>(tokens.size());
+            repeat_prompt(*arms[0], n, depth - n);
+        }
         for (const std::int32_t token : tokens) {
             const auto logits = forward(*arms[0], token, position++);
             all.insert(all.end(), logits.begin(), logits.end());
@@ -197,6 +203,24 @@ TEST_P(Joined, HowLaunchesAreIssuedChangesNoBit) {
                 }
             }
             EXPECT_EQ(n, 0U) << launch << " of " << stream.size();
+        }
+    }
+}
+
+// From the beginning of a text into its depth, tiles of either width, and several to a block.
+TEST_P(Joined, HowLaunchesAreIssuedChangesNoBitDeepInAText) {
+    SKIP_WITHOUT_GPU();
+    if (!runs_whole_blocks({})) GTEST_SKIP() << "runs in parts";
+    for (const auto& [cache, depth] :
+         {std::pair{"f16", 500}, {"bf16", 700}, {"f16", 6330}, {"f16", 8440}, {"bf16", 9000}}) {
+        const auto with_launch = [&](const char* launch) {
+            const Flags flags{{"device", "cuda"}, {"launch", launch}, {"cache", cache}};
+            return all_logits(with(kPolled, flags), depth);
+        };
+        const auto stream = with_launch("stream");
+        for (const char* launch : {"graph", "dependent"}) {
+            SCOPED_TRACE(std::string(launch) + ", " + cache + ", " + std::to_string(depth));
+            EXPECT_EQ(with_launch(launch), stream);
         }
     }
 }
