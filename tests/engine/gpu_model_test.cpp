@@ -275,7 +275,6 @@ TEST(Device, FlagsSayWhatIsAllowed) {
     }
     EXPECT_EQ(engine_flags(with({}, {{"device", "cuda:0"}})).at("device"), "cuda");
     EXPECT_EQ(engine_flags(with({}, {})).at("device"), "cpu");
-    EXPECT_EQ(engine_flags(with({}, {})).at("batch"), "64");
     EXPECT_EQ(engine_flags(with({}, {{"device", "cuda"}})).at("batch"), "512");
     EXPECT_EQ(engine_flags(with({}, {{"batch", "7"}, {"device", "cuda"}})).at("batch"), "7");
     EXPECT_EQ(engine_flags(with({}, {})).at("launch"), "dependent");

@@ -113,9 +113,6 @@ TEST(Flags, AClassHasTheTokensPerPassThatItsVerdictChose) {
     ArmOptions options;
     set_engine_flag(options, "batch", "32");
     EXPECT_EQ(engine_flags(options).at("batch"), "32");
-    options = {};
-    options.gpu = 0;
-    EXPECT_EQ(engine_flags(options).at("batch"), "512");
 }
 
 TEST(Activations, TheFormAskedForIsTakenWhereAnOpHasIt) {
