@@ -18,6 +18,7 @@ namespace steady {
 namespace {
 
 constexpr int kCollapse = 25;  // MADV_COLLAPSE, Linux 6.1
+constexpr std::int64_t kPage = 4096;
 constexpr char kMagic[16] = "steady-weights1";
 
 struct Header {
@@ -162,6 +163,11 @@ std::byte* SharedWeights::map() {
             kExitInternal};
     }
     auto* base = static_cast<std::byte*>(data);
+    // What is there already enters this process's page tables now, and a hypervisor's shadow of
+    // them, which only reading fills: else the arm that has the first prompt pays for it.
+    for (std::int64_t i = 0; i < complete_; i += kPage) {
+        static_cast<void>(*static_cast<volatile std::byte*>(base + i));
+    }
     // Huge pages are asked for while the new part is empty; without them everything works, slower.
     const std::int64_t fresh = complete_ / kHugePage * kHugePage;
     if (end > fresh) {

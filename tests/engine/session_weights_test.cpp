@@ -4,6 +4,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <string>
+
 #include "engine/run/decode.h"
 #include "engine/run/model.h"
 #include "tests/support/tiny_models.h"
@@ -57,6 +60,30 @@ TEST(SharedWeights, AreReadOnceAndFoundAgain) {
     EXPECT_EQ(first.loaded_bytes, alone.loaded_bytes);
     EXPECT_GT(first.loaded_bytes, 1 << 20);
     EXPECT_EQ(second.loaded_bytes, 0);
+}
+
+// Bytes of the memory file that are in this process's page tables.
+std::int64_t mapped_bytes() {
+    std::ifstream smaps("/proc/self/smaps");
+    std::int64_t kib = 0;
+    bool of_file = false;
+    for (std::string line; std::getline(smaps, line);) {
+        if (line.find('-') < line.find(' ')) of_file = line.find("memfd:weights") != line.npos;
+        if (of_file && line.rfind("Rss:", 0) == 0) kib += std::stoll(line.substr(4));
+    }
+    return kib * 1024;
+}
+
+// Else the arm that takes its prompt first pays for the page faults of both.
+TEST(SharedWeights, AreInThePageTablesBeforeTheFirstToken) {
+    const MemoryFile memory;
+    const Outcome first = run("tiny-glm", memory.descriptor, {});
+    ASSERT_EQ(mapped_bytes(), 0);
+    Model model(tiny::path("tiny-glm"), memory.descriptor);
+    ArmOptions options;
+    options.threads.threads = 1;
+    const auto arms = model.make_arms({options}, 8);
+    EXPECT_GE(mapped_bytes(), first.loaded_bytes);
 }
 
 // Another layout is added beside the first one; what is the same (norms, the embedding) is not.
