@@ -163,8 +163,8 @@ std::byte* SharedWeights::map() {
             kExitInternal};
     }
     auto* base = static_cast<std::byte*>(data);
-    // What is there already enters this process's page tables now, and a hypervisor's shadow of
-    // them, which only reading fills: else the arm that has the first prompt pays for it.
+    // Touched now, else the arm that has the first prompt pays for it. MADV_POPULATE_READ was not
+    // enough on a virtual machine: journal/benchmarks/2026-11-28-zen5-prompts.md.
     for (std::int64_t i = 0; i < complete_; i += kPage) {
         static_cast<void>(*static_cast<volatile std::byte*>(base + i));
     }

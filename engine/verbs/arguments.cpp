@@ -38,7 +38,8 @@ const std::vector<OptionSpec>& plan_options() {
         {"--cut", "HOW", "static, steal, dynamic, or dynamic:N (pieces per thread)"},
         {"--pin", "WHETHER", "on or off: threads bound to CPUs"},
         {"--batch", "N",
-         "tokens of a prompt per pass; default 64 or what a verdict chose, on a GPU 512"},
+         "tokens of a prompt per pass; 1: token by token; default 64 or the CPU class's, on a GPU "
+         "512"},
         {"--cache", "TYPE",
          "of the KV cache's values: f32 (default, or the mla step's integers), f16, bf16"},
         {"--activations", "FORM",

@@ -50,25 +50,31 @@ TEST(Champions, EachNameIsRegisteredOnce) {
     }
 }
 
-// A default rests on a stored experiment that was accepted on the full geometry, with this choice
-// in its candidate.
-TEST(Champions, EachEntryAcceptedWhatItIsCitedFor) {
+// The record's content behind a line of a default, of an experiment that was accepted on the full
+// geometry; and its specification.
+void read_accepted(const Champion& one, nlohmann::json& content, nlohmann::json& spec) {
     const std::string root = STEADY_SOURCE_DIR;
+    const std::string entry(one.journal);
+    EXPECT_TRUE(std::filesystem::exists(root + "/journal/" + entry + ".md")) << entry;
+    const std::string id = entry.substr(std::string("2026-11-21-").size());
+    std::ifstream in(root + "/experiments/records/" + id + ".steady.json");
+    const auto record = nlohmann::json::parse(in, nullptr, false);
+    ASSERT_FALSE(record.is_discarded()) << id;
+    content = record["experiments"][0]["content"];
+    EXPECT_EQ(content["verdict"][0]["outcome"], "accept") << id;
+    spec = nlohmann::json::parse(content["experiment"]["spec_text"].get<std::string>(), nullptr,
+                                 true, true);
+    EXPECT_EQ(spec["subject"]["model"], "synth-full-glm-4.7-flash-s1.gguf") << id;
+}
+
+// A default rests on such an experiment, with this choice in its candidate.
+TEST(Champions, EachEntryAcceptedWhatItIsCitedFor) {
     int cited = 0;
     for (const Champion& one : champions()) {
         if (one.journal.empty()) continue;
         ++cited;
-        const std::string entry(one.journal);
-        EXPECT_TRUE(std::filesystem::exists(root + "/journal/" + entry + ".md")) << entry;
-        const std::string id = entry.substr(std::string("2026-11-21-").size());
-        std::ifstream in(root + "/experiments/records/" + id + ".steady.json");
-        const auto record = nlohmann::json::parse(in, nullptr, false);
-        ASSERT_FALSE(record.is_discarded()) << id;
-        const auto& content = record["experiments"][0]["content"];
-        EXPECT_EQ(content["verdict"][0]["outcome"], "accept") << id;
-        const auto spec = nlohmann::json::parse(
-            content["experiment"]["spec_text"].get<std::string>(), nullptr, true, true);
-        EXPECT_EQ(spec["subject"]["model"], "synth-full-glm-4.7-flash-s1.gguf") << id;
+        nlohmann::json content, spec;
+        ASSERT_NO_FATAL_FAILURE(read_accepted(one, content, spec));
         std::string ran;
         for (const auto& evidence : content["evidence"]) {
             if (evidence["kind"] != "applied") continue;
@@ -77,27 +83,19 @@ TEST(Champions, EachEntryAcceptedWhatItIsCitedFor) {
             const std::string op(one.op);
             ran = b["steps"].contains(op) ? b["steps"][op] : b["kernels"][op]["variant"];
         }
-        EXPECT_EQ(ran, one.variant) << id;
+        EXPECT_EQ(ran, one.variant) << one.journal;
     }
     EXPECT_GT(cited, 0);
 }
 
-// A flag's default rests on an accepted experiment as well, with this value in its candidate.
+// A flag's default as well.
 TEST(Champions, EachFlagsEntryAcceptedWhatItIsCitedFor) {
-    const std::string root = STEADY_SOURCE_DIR;
     ASSERT_FALSE(flag_champions().empty());
     for (const Champion& one : flag_champions()) {
-        const std::string entry(one.journal);
-        EXPECT_TRUE(std::filesystem::exists(root + "/journal/" + entry + ".md")) << entry;
-        const std::string id = entry.substr(std::string("2026-11-21-").size());
-        std::ifstream in(root + "/experiments/records/" + id + ".steady.json");
-        const auto record = nlohmann::json::parse(in, nullptr, false);
-        ASSERT_FALSE(record.is_discarded()) << id;
-        const auto& content = record["experiments"][0]["content"];
-        EXPECT_EQ(content["verdict"][0]["outcome"], "accept") << id;
-        const auto spec = nlohmann::json::parse(
-            content["experiment"]["spec_text"].get<std::string>(), nullptr, true, true);
-        EXPECT_EQ(spec["arms"]["B"]["engine_flags"][std::string(one.op)], one.variant) << id;
+        nlohmann::json content, spec;
+        ASSERT_NO_FATAL_FAILURE(read_accepted(one, content, spec));
+        EXPECT_EQ(spec["arms"]["B"]["engine_flags"][std::string(one.op)], one.variant)
+            << one.journal;
     }
 }
 
