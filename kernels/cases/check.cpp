@@ -111,26 +111,24 @@ std::vector<gpu::Registered> reachable_memory(const CaseMemory& memory, const Pa
     return all;
 }
 
-CheckResult checked(const OpInfo& op, const VariantBase& variant, std::string_view shape,
-                    std::uint64_t seed) {
-    const std::unique_ptr<Trial> trial = op.trial(shape, seed, variant.input);
-    CaseMemory& memory = *trial->memory;
+CheckResult checked(const VariantBase& variant, Trial& trial) {
+    CaseMemory& memory = *trial.memory;
     if (variant.weight_rounding > 0) {
-        if (!trial->allow_weight_rounding) return failed("this op's weights may not be rounded");
-        trial->allow_weight_rounding(variant.weight_rounding);
+        if (!trial.allow_weight_rounding) return failed("this op's weights may not be rounded");
+        trial.allow_weight_rounding(variant.weight_rounding);
     }
-    const PackedWeights packed(*trial, variant);
+    const PackedWeights packed(trial, variant);
     const std::vector<gpu::Registered> reachable = reachable_memory(memory, packed, variant);
     if (!packed.linear()) return failed("packing in chunks differs from packing whole");
 
     memory.prepare(kNanFill);
-    run_whole(*trial, variant);
+    run_whole(trial, variant);
     const std::vector<std::byte> first = memory.outputs();
     if (!memory.guards_intact()) return failed("wrote outside its outputs (guard bytes changed)");
-    const double worst = trial->worst_error();
+    const double worst = trial.worst_error();
     if (!(worst <= 1)) return failed("error is " + shortened(worst) + " times its bound", worst);
     memory.prepare(kOtherFill);
-    run_whole(*trial, variant);
+    run_whole(trial, variant);
     const std::vector<std::byte> second = memory.outputs();
     if (second != first) {
         return failed("output not fully written, or not the same bits when run twice; " +
@@ -138,7 +136,7 @@ CheckResult checked(const OpInfo& op, const VariantBase& variant, std::string_vi
     }
     for (const std::int64_t pieces : {1, 2, 7}) {
         memory.prepare(kNanFill);
-        run_cut(*trial, variant, pieces);
+        run_cut(trial, variant, pieces);
         const std::vector<std::byte> cut = memory.outputs();
         if (cut != first) {
             return failed("other bits when cut in " + std::to_string(pieces) + "; " +
@@ -152,16 +150,27 @@ CheckResult checked(const OpInfo& op, const VariantBase& variant, std::string_vi
 
 }  // namespace
 
-CheckResult check_variant(const OpInfo& op, const VariantBase& variant, std::string_view shape,
-                          std::uint64_t seed) {
-    const std::string reason = op.why_not(variant, shape);
+CheckResult ShapeCheck::operator()(const VariantBase& variant) {
+    const std::string reason = op_->why_not(variant, shape_);
     if (!reason.empty()) return {CheckOutcome::skipped, reason, 0};
+    std::unique_ptr<Trial>& trial = trials_[variant.input];
+    const bool own_bounds = variant.weight_rounding > 0;
+    if (!trial || own_bounds) trial = op_->trial(shape_, seed_, variant.input);
+    CheckResult result;
     try {
-        return checked(op, variant, shape, seed);
+        result = checked(variant, *trial);
     } catch (const Error& error) {
         if (!variant.on_gpu()) throw;
-        return failed(error.what());  // what a kernel did to the GPU
+        result = failed(error.what());  // what a kernel did to the GPU
     }
+    // One that failed may have changed what the next would read.
+    if (own_bounds || result.outcome == CheckOutcome::failed) trial.reset();
+    return result;
+}
+
+CheckResult check_variant(const OpInfo& op, const VariantBase& variant, std::string_view shape,
+                          std::uint64_t seed) {
+    return ShapeCheck(op, std::string(shape), seed)(variant);
 }
 
 std::vector<std::string> check_shapes(const OpInfo& op, std::uint64_t seed) {

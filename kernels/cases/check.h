@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kernels/cases/op_info.h"
@@ -46,9 +48,30 @@ void run_whole(const Trial& trial, const VariantBase& variant);
 // Runs each phase cut in `pieces` at multiples of the variant's granule, last piece first.
 void run_cut(const Trial& trial, const VariantBase& variant, std::int64_t pieces);
 
-// The whole check: error within the op's bound, outputs fully written, guards intact, inputs
-// unchanged, same bits when run again and when cut in 1, 2 and 7. Skipped when the CPU lacks a
-// feature or the variant does not support the shape.
+// Checks variants of an op at one shape. The case is made once for each form of input: what is
+// expected, in double precision, takes longer than to check a variant.
+class ShapeCheck {
+public:
+    ShapeCheck(const OpInfo& op, std::string shape, std::uint64_t seed)
+        : op_(&op), shape_(std::move(shape)), seed_(seed) {}
+
+    // The whole check: error within the op's bound, outputs fully written, guards intact, inputs
+    // unchanged, same bits when run again and when cut in 1, 2 and 7. Skipped when the CPU lacks a
+    // feature or the variant does not support the shape.
+    CheckResult operator()(const VariantBase& variant);
+
+    bool is_of(const OpInfo& op, std::string_view shape) const {
+        return op_ == &op && shape_ == shape;
+    }
+
+private:
+    const OpInfo* op_;
+    std::string shape_;
+    std::uint64_t seed_;
+    std::map<Input, std::unique_ptr<Trial>> trials_;
+};
+
+// The same for one variant alone.
 CheckResult check_variant(const OpInfo& op, const VariantBase& variant, std::string_view shape,
                           std::uint64_t seed);
 

@@ -45,8 +45,8 @@ bool is_outside(const OpInfo& op, const VariantBase& variant, const std::string&
 }
 
 Json check_one(const Options& options, const OpInfo& op, const VariantBase& variant,
-               const std::string& shape, Tally& tally) {
-    const CheckResult result = check_variant(op, variant, shape, options.seed);
+               const std::string& shape, ShapeCheck& check, Tally& tally) {
+    const CheckResult result = check(variant);
     if (result.outcome == CheckOutcome::passed) ++tally.passed;
     if (result.outcome == CheckOutcome::failed) ++tally.failed;
     if (result.outcome == CheckOutcome::skipped) ++tally.skipped;
@@ -103,9 +103,10 @@ int run_check(const Options& options) {
     Json results = Json::array();
     for (const OpInfo* op : selected_ops(options)) {
         for (const std::string& shape : shapes_to_check(options, *op)) {
+            ShapeCheck check(*op, shape, options.seed);
             for (const VariantBase* variant : selected_variants(*op, options.variant)) {
                 if (options.shape.empty() && is_outside(*op, *variant, shape)) continue;
-                results.push_back(check_one(options, *op, *variant, shape, tally));
+                results.push_back(check_one(options, *op, *variant, shape, check, tally));
             }
         }
     }

@@ -113,6 +113,21 @@ TEST(Check, WeightsMayBeRoundedAsDeclaredAndNoMore) {
     EXPECT_EQ(check_named("planted_rounds_as_it_says").message, "");
 }
 
+// Variants of one shape share its case, but not what one of them did to it.
+TEST(Check, AVariantMeetsTheCaseAsItWasMade) {
+    ShapeCheck check(*find_op("q4_0_matvec"), kShape, kSeed);
+    const auto outcome = [&](const char* name) {
+        return check(*find_variant<Q4_0Matvec>(name).variant).outcome;
+    };
+    EXPECT_EQ(outcome("planted_writes_its_input"), CheckOutcome::failed);
+    EXPECT_EQ(outcome("planted_correct"), CheckOutcome::passed);
+    EXPECT_EQ(outcome("planted_writes_its_input"), CheckOutcome::failed);
+    EXPECT_EQ(outcome("planted_rounds_as_it_says"), CheckOutcome::passed);
+    EXPECT_EQ(outcome("planted_rounds_silently"), CheckOutcome::failed);
+    EXPECT_EQ(outcome("planted_leaves_a_row"), CheckOutcome::failed);
+    EXPECT_EQ(outcome("planted_correct"), CheckOutcome::passed);
+}
+
 TEST(CheckDeathTest, AReadBehindTheLastInputByteIsFatal) {
     testing::FLAGS_gtest_death_test_style = "threadsafe";
     EXPECT_DEATH(check_named("planted_reads_behind"), "");
