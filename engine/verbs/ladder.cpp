@@ -87,7 +87,7 @@ std::string markdown(const std::vector<Rung>& all, std::span<const std::int64_t>
     for (std::size_t i = 0; i < depths.size(); ++i) text += " ---: |";
     for (const Rung& rung : all) {
         text += fmt::format("\n| `{}` | {} | `{}` |", rung.block,
-                            rung.kernel.empty() ? "" : "`" + rung.kernel + "`", rung.launch);
+                            rung.kernel.empty() ? "—" : "`" + rung.kernel + "`", rung.launch);
         if (!rung.refused.empty()) {
             text += " refused | |";
             for (std::size_t i = 0; i < depths.size(); ++i) text += " |";
