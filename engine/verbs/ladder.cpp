@@ -24,9 +24,8 @@ using Json = nlohmann::ordered_json;
 // One way: `block` is an alternative of the step, `kernel` a variant of block_decode or empty.
 struct Rung {
     std::string block, kernel, launch;
-    std::string refused;  // why it cannot run
-    double launches_per_token = 0;
-    std::vector<double> tokens_per_s;  // of each depth
+    std::string refused;                                   // why it cannot run
+    std::vector<double> launches_per_token, tokens_per_s;  // of each depth
 };
 
 std::vector<Rung> rungs() {
@@ -58,7 +57,7 @@ void climb(Model& model, ArmOptions options, std::span<const std::int64_t> depth
         for (const std::int64_t depth : depths) {
             const Measured measured = measure(*arms[0], Scope::model, depth, n, tokens);
             rung.tokens_per_s.push_back(1e9 / median(measured.token_ns));
-            rung.launches_per_token = measured.launches_per_token;
+            rung.launches_per_token.push_back(measured.launches_per_token);
         }
     } catch (const Error& error) {
         if (rung.tokens_per_s.empty()) rung.refused = error.what();
@@ -78,25 +77,30 @@ std::string markdown(const std::vector<Rung>& all, std::span<const std::int64_t>
     std::string text = fmt::format(
         "### Ladder of {} on {}\n\n{} blocks, {:.3f} GB of weights a token, cache of {}, "
         "read speed {:.0f} GB/s in the same run, revision {}.\nEach speed is the median of {} "
-        "tokens. *Share* is of the read speed, at a depth of {}.\n\n"
-        "| block | `block_decode` | launch | launches a token | share |",
+        "tokens. *Share* is of the read speed, with {} positions; launches are those of a "
+        "token.\n\n"
+        "| block | `block_decode` | launch | share |",
         of.model, of.gpu, of.n_blocks, static_cast<double>(of.bytes) / 1e9, of.cache, of.read,
         steady_revision(), of.tokens, depths[0]);
-    for (const std::int64_t depth : depths) text += fmt::format(" tok/s at {} |", depth);
-    text += "\n| --- | --- | --- | ---: | ---: |";
-    for (std::size_t i = 0; i < depths.size(); ++i) text += " ---: |";
+    for (const std::int64_t depth : depths) {
+        text += fmt::format(" tok/s at {} | launches |", depth);
+    }
+    text += "\n| --- | --- | --- | ---: |";
+    for (std::size_t i = 0; i < depths.size(); ++i) text += " ---: | ---: |";
     for (const Rung& rung : all) {
         text += fmt::format("\n| `{}` | {} | `{}` |", rung.block,
                             rung.kernel.empty() ? "—" : "`" + rung.kernel + "`", rung.launch);
         if (!rung.refused.empty()) {
-            text += " refused | |";
-            for (std::size_t i = 0; i < depths.size(); ++i) text += " |";
+            text += " refused |";
+            for (std::size_t i = 0; i < depths.size(); ++i) text += " | |";
             continue;
         }
-        text +=
-            fmt::format(" {:.0f} | {:.1f} % |", rung.launches_per_token,
-                        100 * static_cast<double>(of.bytes) * rung.tokens_per_s[0] / 1e9 / of.read);
-        for (const double speed : rung.tokens_per_s) text += fmt::format(" {:.1f} |", speed);
+        text += fmt::format(" {:.1f} % |", 100 * static_cast<double>(of.bytes) *
+                                               rung.tokens_per_s[0] / 1e9 / of.read);
+        for (std::size_t i = 0; i < depths.size(); ++i) {
+            text +=
+                fmt::format(" {:.1f} | {:.0f} |", rung.tokens_per_s[i], rung.launches_per_token[i]);
+        }
     }
     return text + "\n";
 }

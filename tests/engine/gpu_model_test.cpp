@@ -229,8 +229,8 @@ TEST_P(Joined, HowLaunchesAreIssuedChangesNoBitDeepInAText) {
     }
 }
 
-// Whose blocks are all dense.
-TEST(WholeBlocks, OnAGpuDenseOnesDeepInATextAreThoseThatWait) {
+// Blocks of youtu-llm are all dense. The bits would be the same if they looked for their vectors.
+TEST(WholeBlocks, OnAGpuDenseOnesDeepInATextHaveTheBitsOfThoseThatWait) {
     SKIP_WITHOUT_GPU();
     for (const std::int64_t depth : {700, 8440}) {
         const Flags flags{{"device", "cuda"}, {"cache", "f16"}};
