@@ -148,7 +148,7 @@ constexpr Champion kChampions[] = {
     {"mla_decode", "cuda_floats", ""},
     {"moe_decode", "cuda_planes", ""},
     {"moe_decode", "cuda_floats", ""},
-    {"block_decode", "cuda_polled", "2026-11-28-gpu-polled-full-3b1c1b00", "intel-amx"},
+    {"block_decode", "cuda_polled", "2026-11-28-gpu-polled-full-3b1c1b00-rb143ccc0", "intel-amx"},
     {"block_decode", "cuda_wide", "2026-11-27-gpu-wide-full-8192-48f20707", "intel-amx"},
     {"block_decode", "cuda_parts", "2026-11-27-gpu-parts-full-deep-f008959e", "intel-amx"},
     {"block_decode", "cuda_early", "2026-11-26-gpu-early-full-944f5d52", "intel-amx"},

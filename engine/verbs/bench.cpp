@@ -11,19 +11,12 @@
 #include "engine/run/decode.h"
 #include "engine/run/machine.h"
 #include "engine/run/model.h"
+#include "engine/verbs/measure.h"
 #include "engine/verbs/verbs.h"
 #include "kernels/registry/cpu.h"
 
 namespace steady {
-namespace {
 
-using Json = nlohmann::ordered_json;
-
-constexpr std::int64_t kWarmUpTokens = 4;
-constexpr std::int64_t kReadBytes = std::int64_t{1} << 29;  // of weights, or of a buffer as large
-constexpr int kReadPasses = 2;
-
-// Token ids that visit the vocabulary in a fixed, scattered order.
 std::vector<std::int32_t> scattered_tokens(std::int64_t n, std::int64_t n_vocab) {
     std::vector<std::int32_t> tokens;
     std::uint64_t x = 12345;
@@ -34,42 +27,6 @@ std::vector<std::int32_t> scattered_tokens(std::int64_t n, std::int64_t n_vocab)
     }
     return tokens;
 }
-
-// The read limit, asked before, between and after what is measured: neighbours come and go. The
-// pages that hold the weights are read, or a buffer in huge pages when they are few.
-class ReadProbes {
-public:
-    ReadProbes(Model& model, Arm& arm) : arm_(arm) {
-        memory_ = model.store.largest();
-        if (arm.on_gpu() || memory_.size() >= static_cast<std::size_t>(kReadBytes)) return;
-        buffer_ = std::make_unique<PageBuffer>(kReadBytes);
-        memory_ = buffer_->bytes();
-    }
-    void probe(std::string_view when) {
-        const std::size_t n = std::min(memory_.size(), static_cast<std::size_t>(kReadBytes));
-        const ReadLimit found = arm_.on_gpu()
-                                    ? ReadLimit{gpu_read_gb_per_s(), "gpu"}
-                                    : read_limit(arm_.pool, memory_.first(n), kReadPasses);
-        if (found.gb_per_s > best_.gb_per_s) best_ = found;
-        all_.push_back({{"when", when}, {"gb_per_s", found.gb_per_s}, {"loop", found.loop}});
-    }
-    const ReadLimit& best() const { return best_; }
-    const Json& all() const { return all_; }
-
-private:
-    Arm& arm_;
-    std::span<const std::byte> memory_;
-    std::unique_ptr<PageBuffer> buffer_;
-    ReadLimit best_;
-    Json all_ = Json::array();
-};
-
-struct Measured {
-    std::vector<double> token_ns;
-    double launches_per_token = 0;
-    double barrier_ns_per_token = 0;  // what the calling thread waits for the others
-    std::int64_t peak_rss_bytes = 0;
-};
 
 Measured measure(Arm& arm, Scope scope, std::int64_t depth, std::int64_t n,
                  std::span<const std::int32_t> tokens) {
@@ -101,6 +58,42 @@ Measured measure(Arm& arm, Scope scope, std::int64_t depth, std::int64_t n,
     measured.peak_rss_bytes = peak_resident_bytes();
     return measured;
 }
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t kReadBytes = std::int64_t{1} << 29;  // of weights, or of a buffer as large
+constexpr int kReadPasses = 2;
+
+// The read limit, asked before, between and after what is measured: neighbours come and go. The
+// pages that hold the weights are read, or a buffer in huge pages when they are few.
+class ReadProbes {
+public:
+    ReadProbes(Model& model, Arm& arm) : arm_(arm) {
+        memory_ = model.store.largest();
+        if (arm.on_gpu() || memory_.size() >= static_cast<std::size_t>(kReadBytes)) return;
+        buffer_ = std::make_unique<PageBuffer>(kReadBytes);
+        memory_ = buffer_->bytes();
+    }
+    void probe(std::string_view when) {
+        const std::size_t n = std::min(memory_.size(), static_cast<std::size_t>(kReadBytes));
+        const ReadLimit found = arm_.on_gpu()
+                                    ? ReadLimit{gpu_read_gb_per_s(), "gpu"}
+                                    : read_limit(arm_.pool, memory_.first(n), kReadPasses);
+        if (found.gb_per_s > best_.gb_per_s) best_ = found;
+        all_.push_back({{"when", when}, {"gb_per_s", found.gb_per_s}, {"loop", found.loop}});
+    }
+    const ReadLimit& best() const { return best_; }
+    const Json& all() const { return all_; }
+
+private:
+    Arm& arm_;
+    std::span<const std::byte> memory_;
+    std::unique_ptr<PageBuffer> buffer_;
+    ReadLimit best_;
+    Json all_ = Json::array();
+};
 
 // Seconds for a prompt at positions 0 …, after a batch of it as warm-up.
 double time_prompt(Arm& arm, std::span<const std::int32_t> tokens) {

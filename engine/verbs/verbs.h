@@ -17,6 +17,7 @@ int run_generate(const Arguments& arguments);
 int run_tokenize(const Arguments& arguments);
 int run_bench_model(const Arguments& arguments);
 int run_bench_block(const Arguments& arguments);
+int run_bench_ladder(const Arguments& arguments);
 int run_profile(const Arguments& arguments);
 int run_plan(const Arguments& arguments);
 int run_session(const Arguments& arguments);

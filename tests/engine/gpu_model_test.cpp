@@ -31,11 +31,31 @@ const PlanRequest kFloats{{{"products", "cuda_floats"}}, {}};
 const PlanRequest kTasks{{{"block_decode", "cuda_wide"}}, {}};
 const PlanRequest kPolled{{{"block_decode", "cuda_polled"}}, {}};
 
+std::vector<float> copy(std::span<const float> values) { return {values.begin(), values.end()}; }
+
+// What the tokens' logits are, one after the other, behind so many positions of a cache that
+// repeats them.
+std::vector<float> logits_of(const std::string& name, const ArmOptions& options,
+                             std::int64_t depth) {
+    Model model(tiny::path(name));
+    auto arms = model.make_arms({options}, depth + 64);
+    std::vector<float> all;
+    const std::vector<std::int32_t> tokens = tiny::prompts(name)[2].tokens;
+    std::int64_t position = depth;
+    if (depth > 0) {
+        feed(*arms[0], tokens);
+        const auto n = static_cast<std::int64_t>(tokens.size());
+        repeat_prompt(*arms[0], n, depth - n);
+    }
+    for (const std::int32_t token : tokens) {
+        const auto logits = forward(*arms[0], token, position++);
+        all.insert(all.end(), logits.begin(), logits.end());
+    }
+    return all;
+}
+
 class Joined : public testing::TestWithParam<std::string> {
 protected:
-    static std::vector<float> copy(std::span<const float> values) {
-        return {values.begin(), values.end()};
-    }
     void expect_close(const ArmOptions& options, double bound) {
         Model model(tiny::path(GetParam()));
         auto arms = model.make_arms({options}, 64);
@@ -70,24 +90,8 @@ protected:
         Model model(tiny::path(GetParam()));
         return model.make_arms({with(plan, {{"device", "cuda"}})}, 64)[0]->plan.block->whole;
     }
-    // What the tokens' logits are, one after the other, behind so many positions of a cache that
-    // repeats them.
     std::vector<float> all_logits(const ArmOptions& options, std::int64_t depth = 0) {
-        Model model(tiny::path(GetParam()));
-        auto arms = model.make_arms({options}, depth + 64);
-        std::vector<float> all;
-        const std::vector<std::int32_t> tokens = tiny::prompts(GetParam())[2].tokens;
-        std::int64_t position = depth;
-        if (depth > 0) {
-            feed(*arms[0], tokens);
-            const auto n = static_cast<std::int64_t>(tokens.size());
-            repeat_prompt(*arms[0], n, depth - n);
-        }
-        for (const std::int32_t token : tokens) {
-            const auto logits = forward(*arms[0], token, position++);
-            all.insert(all.end(), logits.begin(), logits.end());
-        }
-        return all;
+        return logits_of(GetParam(), options, depth);
     }
 };
 
@@ -213,7 +217,7 @@ TEST_P(Joined, HowLaunchesAreIssuedChangesNoBitDeepInAText) {
     if (!runs_whole_blocks({})) GTEST_SKIP() << "runs in parts";
     for (const auto& [cache, depth] :
          {std::pair{"f16", 500}, {"bf16", 700}, {"f16", 6330}, {"f16", 8440}, {"bf16", 9000}}) {
-        const auto with_launch = [&](const char* launch) {
+        const auto with_launch = [&, cache = cache, depth = depth](const char* launch) {
             const Flags flags{{"device", "cuda"}, {"launch", launch}, {"cache", cache}};
             return all_logits(with(kPolled, flags), depth);
         };
@@ -222,6 +226,18 @@ TEST_P(Joined, HowLaunchesAreIssuedChangesNoBitDeepInAText) {
             SCOPED_TRACE(std::string(launch) + ", " + cache + ", " + std::to_string(depth));
             EXPECT_EQ(with_launch(launch), stream);
         }
+    }
+}
+
+// Blocks of youtu-llm are all dense. The bits would be the same if they looked for their vectors.
+TEST(WholeBlocks, OnAGpuDenseOnesDeepInATextHaveTheBitsOfThoseThatWait) {
+    SKIP_WITHOUT_GPU();
+    for (const std::int64_t depth : {700, 8440}) {
+        const Flags flags{{"device", "cuda"}, {"cache", "f16"}};
+        const auto of = [&](const PlanRequest& plan) {
+            return logits_of("tiny-youtu", with(plan, flags), depth);
+        };
+        EXPECT_EQ(of(kPolled), of(kTasks)) << depth;
     }
 }
 
