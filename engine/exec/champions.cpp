@@ -1,14 +1,16 @@
 // One line per default, best first; the first of an op names the journal entry that decided it on
-// the full geometry. A CPU takes the first line that its own class decided, else the first that its
-// vendor's CPUs with the same features decided, else the first line. A line without an entry is a
-// starting point that no experiment has confirmed: for lesser CPUs, for other files and prompts, or
-// because it was not asked yet.
+// the full geometry. A CPU takes the first line that its own class decided, a GPU that of its name,
+// else the first that its vendor's CPUs with the same features decided, else the first line. A line
+// without an entry is a starting point that no experiment has confirmed: for lesser CPUs, for other
+// files and prompts, or because it was not asked yet.
 #include "engine/exec/champions.h"
 
 #include <string>
 
 namespace steady {
 namespace {
+
+constexpr std::string_view kH100 = "NVIDIA H100 80GB HBM3";
 
 constexpr Champion kChampions[] = {
     {"block", "apart", ""},
@@ -148,11 +150,11 @@ constexpr Champion kChampions[] = {
     {"mla_decode", "cuda_floats", ""},
     {"moe_decode", "cuda_planes", ""},
     {"moe_decode", "cuda_floats", ""},
-    {"block_decode", "cuda_polled", "2026-11-28-gpu-polled-full-3b1c1b00-rb143ccc0", "intel-amx"},
-    {"block_decode", "cuda_wide", "2026-11-27-gpu-wide-full-8192-48f20707", "intel-amx"},
-    {"block_decode", "cuda_parts", "2026-11-27-gpu-parts-full-deep-f008959e", "intel-amx"},
-    {"block_decode", "cuda_early", "2026-11-26-gpu-early-full-944f5d52", "intel-amx"},
-    {"block_decode", "cuda_lean", "2026-11-25-gpu-lean-full-e00ae6a0", "intel-amx"},
+    {"block_decode", "cuda_polled", "2026-11-28-gpu-polled-full-3b1c1b00-rb143ccc0", kH100},
+    {"block_decode", "cuda_wide", "2026-11-27-gpu-wide-full-8192-48f20707", kH100},
+    {"block_decode", "cuda_parts", "2026-11-27-gpu-parts-full-deep-f008959e", kH100},
+    {"block_decode", "cuda_early", "2026-11-26-gpu-early-full-944f5d52", kH100},
+    {"block_decode", "cuda_lean", "2026-11-25-gpu-lean-full-e00ae6a0", kH100},
     {"block_decode", "cuda_handed", ""},
     {"products_batch", "cuda_halves", ""},
     {"mla_batch", "cuda_halves", ""},
@@ -176,6 +178,8 @@ constexpr Champion kChampions[] = {
 };
 
 constexpr Champion kFlags[] = {
+    {"launch", "dependent", "2026-11-24-gpu-dependent-full-9441eeb6", "NVIDIA H200"},
+    {"batch", "512", "2026-11-25-gpu-prompt-582c4611", kH100},
     {"batch", "256", "2026-11-28-champion-zen5-batch-ab27ba58", "amd-26-avx512_vnni"},
 };
 
@@ -197,6 +201,8 @@ bool decided_on_kin(const Champion& champion, std::string_view here) {
     return !champion.decided_on.empty() &&
            without_family(champion.decided_on) == without_family(here);
 }
+
+bool is_gpu(std::string_view decided_on) { return decided_on.starts_with("NVIDIA "); }
 
 std::span<const Champion> champions() { return kChampions; }
 

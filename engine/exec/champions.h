@@ -12,14 +12,17 @@ struct Champion {
     std::string_view variant;  // or alternative
     std::string_view journal;  // the entry that made it so; empty: not yet decided by experiment
     // The class of CPU that the entry measured: cpu::class_name() without the family where the
-    // record does not tell it, as "intel-avx512_vnni".
+    // record does not tell it, as "intel-avx512_vnni". What runs on a GPU: its name, gpu::Info.
     std::string_view decided_on = "";
 };
 
-// Whether a CPU of class `here` is of the class that decided.
+// Whether a CPU of class `here`, or a GPU of this name, is of the class that decided.
 bool decided_on_class(const Champion& champion, std::string_view here);
 // Whether `here` has the vendor and the features of the class that decided: the nearest one.
 bool decided_on_kin(const Champion& champion, std::string_view here);
+
+// Whether a GPU decided.
+bool is_gpu(std::string_view decided_on);
 
 // Several lines per op are allowed, in order of preference.
 std::span<const Champion> champions();

@@ -10,6 +10,7 @@
 #include "engine/exec/tuned_defaults.h"
 #include "kernels/base/error.h"
 #include "kernels/registry/cpu.h"
+#include "kernels/runtime/gpu.h"
 
 namespace steady {
 namespace {
@@ -95,13 +96,16 @@ bool may_default(const VariantInfo<Op>* variant, const PlanRequest& request, con
     return fits(*variant, plan);
 }
 
+// Whose verdicts count first: this class of CPU's, or this GPU's.
+std::string class_here(bool on_gpu) { return on_gpu ? gpu::info().name : cpu::class_name(); }
+
 // The machine's own choice, else the first champion that this class decided, else the first that
 // another family of the same vendor and features decided, else the first of all. Where activations
 // of one form are asked for, ops that have none of it take the other.
 template <class Op>
 bool choose_default(Choice<Op>& choice, const PlanRequest& request, const Uses<Op>& uses,
                     const KernelPlan& plan) {
-    const std::string here = cpu::class_name();
+    const std::string here = class_here(kJoined<Op> && request.on_gpu);
     const auto try_one = [&](std::string_view name, Reason reason, bool wanted_form) {
         const FoundVariant<Op> found = find_variant<Op>(name);
         if (!may_default<Op>(found.variant, request, uses, plan, wanted_form)) return false;

@@ -18,21 +18,21 @@
 namespace steady {
 namespace {
 
-// Ops and steps that a verdict ever decided, in the order of the table.
-std::vector<std::string_view> decided_ops() {
+// Ops and steps that a CPU, or a GPU, ever decided, in the order of the table.
+std::vector<std::string_view> decided_ops(bool by_gpu) {
     std::vector<std::string_view> ops;
     for (const Champion& one : champions()) {
-        if (!one.journal.empty() && std::find(ops.begin(), ops.end(), one.op) == ops.end())
-            ops.push_back(one.op);
+        if (one.journal.empty() || is_gpu(one.decided_on) != by_gpu) continue;
+        if (std::find(ops.begin(), ops.end(), one.op) == ops.end()) ops.push_back(one.op);
     }
     return ops;
 }
 
 // The best evidence that a class has for an op.
-Evidence best_evidence(std::string_view op, std::string_view cpu_class) {
+Evidence best_evidence(std::string_view op, std::string_view name) {
     Evidence best = Evidence::none;
     for (const Champion& one : champions()) {
-        if (one.op != op || one.journal.empty() || !decided_on_class(one, cpu_class)) continue;
+        if (one.op != op || one.journal.empty() || !decided_on_class(one, name)) continue;
         const Evidence here = evidence_of(one);
         if (here == Evidence::current) return here;
         best = here;
@@ -44,10 +44,11 @@ struct ClassState {
     std::vector<std::string> measured, changed, never;
 };
 
-ClassState state_of(std::string_view cpu_class) {
+// `name`: of a class of CPU, or of a GPU.
+ClassState state_of(std::string_view name) {
     ClassState state;
-    for (const std::string_view op : decided_ops()) {
-        const Evidence best = best_evidence(op, cpu_class);
+    for (const std::string_view op : decided_ops(is_gpu(name))) {
+        const Evidence best = best_evidence(op, name);
         (best == Evidence::current ? state.measured
          : best == Evidence::none  ? state.never
                                    : state.changed)
@@ -123,7 +124,8 @@ std::string defaults_text(std::string_view only_class) {
                            one.decided_on, one.journal);
     }
     out +=
-        "\n| CPU class | measured with today's code | code changed since | never asked there |\n"
+        "\n| CPU class or GPU | measured with today's code | code changed since | never asked "
+        "there |\n"
         "| --- | --- | --- | --- |\n";
     std::set<std::string> classes = known_classes();
     if (!only_class.empty()) classes = {std::string(only_class)};

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 #include <sstream>
 
 #include "engine/exec/alternatives.h"
@@ -182,6 +183,26 @@ TEST(Champions, EachEntryHasTheClassThatDecided) {
     for (const Champion& one : champions()) {
         EXPECT_EQ(one.journal.empty(), one.decided_on.empty()) << one.op << ' ' << one.variant;
     }
+}
+
+// What ran on a GPU is a default of that GPU, whatever CPU stood beside it.
+TEST(Champions, AGpusVerdictIsOfThatGpu) {
+    int of_gpus = 0;
+    for (const std::span<const Champion> all : {champions(), flag_champions()}) {
+        for (const Champion& one : all) {
+            if (one.journal.empty()) continue;
+            std::ifstream in(STEADY_SOURCE_DIR "/journal/" + std::string(one.journal) + ".md");
+            std::string gpu;
+            for (std::string line; gpu.empty() && std::getline(in, line);) {
+                if (line.starts_with("gpu: ")) gpu = line.substr(5);
+            }
+            EXPECT_EQ(is_gpu(one.decided_on), !gpu.empty()) << one.journal;
+            if (gpu.empty()) continue;
+            EXPECT_EQ(gpu, '"' + std::string(one.decided_on) + '"') << one.journal;
+            ++of_gpus;
+        }
+    }
+    EXPECT_GT(of_gpus, 0);
 }
 
 // What a token of the full geometry runs here comes first for its op and is decided. The others are

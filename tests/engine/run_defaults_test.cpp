@@ -115,6 +115,13 @@ TEST(Flags, AClassHasTheTokensPerPassThatItsVerdictChose) {
     EXPECT_EQ(engine_flags(options).at("batch"), "32");
 }
 
+TEST(Flags, AGpuHasWhatItsVerdictsChose) {
+    ArmOptions options;
+    set_engine_flag(options, "device", "cuda");
+    EXPECT_EQ(engine_flags(options).at("launch"), flag_champion("launch", "NVIDIA H200"));
+    EXPECT_EQ(engine_flags(options).at("batch"), flag_champion("batch", "NVIDIA H100 80GB HBM3"));
+}
+
 TEST(Activations, TheFormAskedForIsTakenWhereAnOpHasIt) {
     if (!cpu::has(cpu::avx2)) GTEST_SKIP() << "x86-64-v2 has floats only";
     const Model model(tiny::path("tiny-glm"));
