@@ -4,16 +4,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "engine/run/machine.h"
 #include "engine/run/model.h"
 #include "engine/verbs/measure.h"
 #include "engine/verbs/verbs.h"
 #include "kernels/base/error.h"
+#include "kernels/base/page_section.h"
 #include "kernels/base/revision.h"
 
 namespace steady {
@@ -105,31 +103,6 @@ std::string markdown(const std::vector<Rung>& all, std::span<const std::int64_t>
     return text + "\n";
 }
 
-// The page with this GPU's and model's section in place of the one it had, or at its end.
-void write_section(const std::filesystem::path& path, const std::string& name,
-                   const std::string& section) {
-    std::stringstream old;
-    if (std::filesystem::exists(path)) old << std::ifstream(path).rdbuf();
-    std::string page = old.str();
-    const std::string begin =
-        fmt::format("<!-- {}: made by `steady-engine bench ladder --out`, not edited -->\n", name);
-    const std::string end = fmt::format("<!-- end of {} -->\n", name);
-    const auto from = page.find(begin);
-    const auto last = from == std::string::npos ? from : page.find(end, from);
-    if (last == std::string::npos) {
-        page += (page.empty() ? "" : "\n") + begin + section + end;
-    } else {
-        page.replace(from, last + end.size() - from, begin + section + end);
-    }
-    std::ofstream file(path);
-    file << page;
-    file.close();
-    if (!file) {
-        throw Error{fmt::format(
-            "--out: '{}' cannot be written; name a file in a folder that exists", path.string())};
-    }
-}
-
 }  // namespace
 
 int run_bench_ladder(const Arguments& arguments) {
@@ -164,7 +137,8 @@ int run_bench_ladder(const Arguments& arguments) {
                         engine_flags(options).at("cache")};
     const std::string section = markdown(all, depths, of);
     if (arguments.has("--out")) {
-        write_section(arguments.text("--out"), of.model + " on " + of.gpu, section);
+        write_section(arguments.text("--out"),
+                      {of.model + " on " + of.gpu, "steady-engine bench ladder --out", section});
     } else if (!arguments.json()) {
         fmt::print("{}", section);
     }

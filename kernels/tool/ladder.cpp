@@ -5,11 +5,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "kernels/base/error.h"
+#include "kernels/base/page_section.h"
 #include "kernels/tool/measure.h"
 #include "kernels/tool/verbs.h"
 
@@ -122,33 +121,6 @@ std::string svg(const std::vector<Ladder>& ladders, const std::string& measured_
         right + 110, y, measured_on, right, right, y - 20, body);
 }
 
-void write_file(const std::filesystem::path& path, const std::string& text) {
-    std::ofstream file(path);
-    file << text;
-    file.close();
-    if (file) return;
-    throw Error{
-        fmt::format("--out: '{}' cannot be written; name a folder that exists", path.string())};
-}
-
-// The page with this level's section in place of the one it had, or at its end.
-std::string with_section(std::string page, const std::string& section) {
-    const std::string begin =
-        fmt::format("<!-- {}: made by `steady-kernels ladder --out`, not edited -->", cpu::level());
-    const std::string end = fmt::format("<!-- end of {} -->", cpu::level());
-    const std::string text = begin + "\n" + section + "\n" + end + "\n";
-    const auto from = page.find(begin);
-    const auto last = from == std::string::npos ? from : page.find(end, from);
-    if (last == std::string::npos) return page.empty() ? text : page + "\n" + text;
-    return page.replace(from, last + end.size() + 1 - from, text);
-}
-
-void write_section(const std::filesystem::path& path, const std::string& section) {
-    std::stringstream page;
-    if (std::filesystem::exists(path)) page << std::ifstream(path).rdbuf();
-    write_file(path, with_section(page.str(), section));
-}
-
 }  // namespace
 
 int run_ladder(const Options& options) {
@@ -179,8 +151,9 @@ int run_ladder(const Options& options) {
         fmt::print("{}", markdown(ladders, measured_on));
     }
     if (!options.out.empty()) {
-        write_section(folder / "LADDER.md", markdown(ladders, measured_on));
-        write_file(folder / figure_name(), svg(ladders, measured_on));
+        const std::string text = markdown(ladders, measured_on) + "\n";
+        write_section(folder / "LADDER.md", {cpu::level(), "steady-kernels ladder --out", text});
+        write_page(folder / figure_name(), svg(ladders, measured_on));
     }
     return kExitOk;
 }
