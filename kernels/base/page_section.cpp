@@ -1,3 +1,4 @@
+// Sections by their comments: found by name, replaced whole, or put at the end of the page.
 #include "kernels/base/page_section.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Parts of pages that commands make: one of a name, others untouched, errors that say which file.
 #include "kernels/base/page_section.h"
 
 #include <gtest/gtest.h>
