@@ -1,8 +1,9 @@
 // One line per default, best first; the first of an op names the journal entry that decided it on
-// the full geometry. A CPU takes the first line that its own class decided, a GPU that of its name,
-// else the first that its vendor's CPUs with the same features decided, else the first line. A line
-// without an entry is a starting point that no experiment has confirmed: for lesser CPUs, for other
-// files and prompts, or because it was not asked yet.
+// the full geometry. A CPU takes the first line that its own class decided, else the first that its
+// vendor's CPUs with the same features decided, else the first line. A GPU takes the first line
+// that a GPU of its name decided, else the first line. A line without an entry is a starting point
+// that no experiment has confirmed: for lesser CPUs, for other files and prompts, or because it was
+// not asked yet.
 #include "engine/exec/champions.h"
 
 #include <string>

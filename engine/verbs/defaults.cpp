@@ -79,7 +79,8 @@ nlohmann::ordered_json defaults_json() {
         const bool open = evidence != Evidence::current && evidence != Evidence::none;
         rows.push_back({{"op", one.op},
                         {"variant", one.variant},
-                        {"cpu_class", one.decided_on},
+                        {"cpu_class", is_gpu(one.decided_on) ? "" : one.decided_on},
+                        {"gpu", is_gpu(one.decided_on) ? one.decided_on : ""},
                         {"entry", one.journal},
                         {"code", code_of(one.op, one.variant)},
                         {"code_measured", row == nullptr ? "" : row->hash},
@@ -99,7 +100,8 @@ nlohmann::ordered_json defaults_json() {
     for (const Champion& one : flag_champions()) {
         flags.push_back({{"flag", one.op},
                          {"value", one.variant},
-                         {"cpu_class", one.decided_on},
+                         {"cpu_class", is_gpu(one.decided_on) ? "" : one.decided_on},
+                         {"gpu", is_gpu(one.decided_on) ? one.decided_on : ""},
                          {"entry", one.journal}});
     }
     return {

@@ -114,16 +114,16 @@ int run_bench_ladder(const Arguments& arguments) {
         throw Error{
             "bench ladder measures a GPU: add --device cuda; for a CPU: steady-kernels ladder"};
     }
+    if (arguments.has("--out")) check_page(arguments.text("--out"));
     Model model(arguments.positionals[0]);
     std::vector<Rung> all = rungs();
-    std::int64_t bytes = 0;
     double read = 0;
     for (Rung& rung : all) {
         fmt::print(stderr, "{} {} {} …\n", rung.block, rung.kernel, rung.launch);
         climb(model, options, depths, n, rung);
         read = std::max(read, gpu_read_gb_per_s());
     }
-    bytes = model.make_arms({options}, 8)[0]->weights.bytes_per_token;
+    const std::int64_t bytes = model.make_arms({options}, 8)[0]->weights.bytes_per_token;
     std::stable_sort(all.begin(), all.end(), [](const Rung& a, const Rung& b) {
         return (a.refused.empty() ? a.tokens_per_s[0] : 0) <
                (b.refused.empty() ? b.tokens_per_s[0] : 0);

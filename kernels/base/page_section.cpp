@@ -13,12 +13,18 @@ namespace steady {
 std::string with_section(std::string page, const PageSection& section) {
     const std::string begin =
         fmt::format("<!-- {}: made by `{}`, not edited -->\n", section.name, section.made_by);
-    const std::string end = fmt::format("<!-- end of {} -->\n", section.name);
-    const std::string text = begin + std::string(section.text) + end;
+    const std::string last_line = fmt::format("<!-- end of {} -->", section.name);
+    const std::string text = fmt::format("{}{}{}\n", begin, section.text, last_line);
     const auto from = page.find(begin);
-    const auto last = from == std::string::npos ? from : page.find(end, from);
-    if (last == std::string::npos) return page.empty() ? text : page + "\n" + text;
-    return page.replace(from, last + end.size() - from, text);
+    if (from == std::string::npos) return page.empty() ? text : page + "\n" + text;
+    const auto last = page.find(last_line + "\n", from);
+    if (last == std::string::npos) {
+        throw Error{
+            fmt::format("--out: the section '{}' of the page begins, but its last line, {}, "
+                        "is missing; put it back, or delete the section",
+                        section.name, last_line)};
+    }
+    return page.replace(from, last + last_line.size() + 1 - from, text);
 }
 
 void write_section(const std::filesystem::path& path, const PageSection& section) {
@@ -27,13 +33,20 @@ void write_section(const std::filesystem::path& path, const PageSection& section
     write_page(path, with_section(page.str(), section));
 }
 
+void check_page(const std::filesystem::path& path) {
+    const std::filesystem::path folder = path.parent_path();
+    if (folder.empty() || std::filesystem::is_directory(folder)) return;
+    throw Error{fmt::format("--out: '{}' cannot be written; name a file in a folder that exists",
+                            path.string())};
+}
+
 void write_page(const std::filesystem::path& path, std::string_view text) {
     std::ofstream file(path);
     file << text;
     file.close();
     if (file) return;
-    throw Error{fmt::format("--out: '{}' cannot be written; name a file in a folder that exists",
-                            path.string())};
+    check_page(path);
+    throw Error{fmt::format("--out: '{}' cannot be written", path.string())};
 }
 
 }  // namespace steady

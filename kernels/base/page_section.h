@@ -14,11 +14,15 @@ struct PageSection {
     std::string_view text;     // Markdown that ends with a line's end
 };
 
-// The page with this section in place of the one of its name, or at its end.
+// The page with this section in place of the one of its name, or at its end. Error: a section of
+// this name begins and does not end.
 std::string with_section(std::string page, const PageSection& section);
 
 // The same in a file, which is made if it is missing. Error: it cannot be written.
 void write_section(const std::filesystem::path& path, const PageSection& section);
+
+// Error now, not after minutes of measuring: the page's folder does not exist.
+void check_page(const std::filesystem::path& path);
 
 // A file with this text alone. Error: it cannot be written.
 void write_page(const std::filesystem::path& path, std::string_view text);

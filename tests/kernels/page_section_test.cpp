@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <string>
+
 #include "kernels/base/error.h"
 
 namespace steady {
@@ -21,18 +24,30 @@ TEST(PageSection, TakesThePlaceOfTheOneOfItsName) {
     EXPECT_NE(longer.find("\na\nc\n<!-- end of one -->\n\n<!-- two:"), std::string::npos);
 }
 
-TEST(PageSection, ABeginningWithoutAnEndIsLeftAlone) {
+std::string refused(const std::function<void()>& call) {
+    try {
+        call();
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "";
+}
+
+TEST(PageSection, ABeginningWithoutAnEndIsRefused) {
     const std::string broken = "<!-- one: made by `tool`, not edited -->\nby hand\n";
-    EXPECT_EQ(with_section(broken, {"one", "tool", "a\n"}).find(broken), 0u);
+    const std::string why = refused([&] { with_section(broken, {"one", "tool", "a\n"}); });
+    EXPECT_NE(why.find("'one'"), std::string::npos) << why;
+    EXPECT_NE(why.find("<!-- end of one -->"), std::string::npos) << why;
 }
 
 TEST(PageSection, AFolderThatIsNotThereIsNamed) {
-    try {
-        write_section("/nowhere/at/all.md", {"one", "tool", "a\n"});
-        ADD_FAILURE();
-    } catch (const Error& error) {
-        EXPECT_NE(std::string(error.what()).find("/nowhere/at/all.md"), std::string::npos);
-    }
+    const std::string path = "/nowhere/at/all.md";
+    EXPECT_NE(refused([&] { check_page(path); }).find(path), std::string::npos);
+    EXPECT_NE(refused([&] {
+                  write_section(path, {"one", "tool", "a\n"});
+              }).find(path),
+              std::string::npos);
+    EXPECT_EQ(refused([&] { check_page("all.md"); }), "");
 }
 
 }  // namespace
