@@ -8,10 +8,14 @@
 #include <array>
 #include <boost/program_options.hpp>
 #include <charconv>
+#include <cstdio>
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "kernels/base/error.h"
+#include "runner/cli/exit_map.h"
+#include "runner/cli/verbs.h"
 
 namespace steady {
 namespace {
@@ -221,6 +225,7 @@ Parsed parse_command_line(std::span<const Verb> verbs, const std::vector<std::st
     }
     parsed.verb = verb;
     parsed.arguments.verb = verb->name;
+    parsed.arguments.argv = argv;
     if (values.count("word") != 0) {
         parsed.arguments.words = values["word"].as<std::vector<std::string>>();
     }
@@ -281,6 +286,24 @@ std::string help_text(const Verb& verb) {
 int print(const Arguments& arguments, const nlohmann::json& document, const std::string& text) {
     fmt::print("{}\n", arguments.has("json") ? document.dump(2) : text);
     return kExitOk;
+}
+
+int run_program(std::span<const Verb> verbs, int argc, char** argv) {
+    try {
+        Parsed parsed = parse_command_line(verbs, {argv + 1, argv + argc});
+        if (parsed.verb == nullptr) {
+            fmt::print("{}", parsed.help);
+            return kExitOk;
+        }
+        add_settings(*parsed.verb, parsed.arguments);
+        return parsed.verb->run(parsed.arguments);
+    } catch (const Error& error) {
+        fmt::print(stderr, "steady: {}\n", error.what());
+        return error_exit(error.exit_code, argc, argv);
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "steady: internal error: {}\n", error.what());
+        return error_exit(kExitInternal, argc, argv);
+    }
 }
 
 }  // namespace steady

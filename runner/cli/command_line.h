@@ -26,6 +26,7 @@ struct Arguments {
     std::map<std::string, std::string> options;  // given ones; a switch has the value "1"
     std::map<std::string, std::vector<std::string>> lists;  // options that may repeat
     std::map<std::string, std::string> origins;  // of options that a setting has set, not a flag
+    std::vector<std::string> argv;               // all of it as it was given, the verb first
 
     bool has(const std::string& name) const { return options.contains(name); }
     std::string get(const std::string& name, const std::string& otherwise = {}) const;
@@ -60,6 +61,10 @@ struct Parsed {
     std::string help;
 };
 Parsed parse_command_line(std::span<const Verb> verbs, const std::vector<std::string>& argv);
+
+// What main() does: parses, runs the verb and returns the exit code; an error is one line on
+// stderr.
+int run_program(std::span<const Verb> verbs, int argc, char** argv);
 
 std::string help_text(std::span<const Verb> verbs);
 std::string help_text(const Verb& verb);

@@ -99,8 +99,7 @@ int verb_program_add(const Arguments& arguments);
 int verb_program_list(const Arguments& arguments);
 int verb_program_check(const Arguments& arguments);
 
-// verbs_data.cpp: statistics, database; the page is set by main(), since it stands above this
-// folder
+// verbs_data.cpp: statistics, database, and the page, which is a program of its own
 int verb_stats_check(const Arguments& arguments);
 int verb_stats_simulate(const Arguments& arguments);
 int verb_replay(const Arguments& arguments);
@@ -112,7 +111,6 @@ int verb_db_psql(const Arguments& arguments);
 int verb_db_dump(const Arguments& arguments);
 int verb_db_migrate(const Arguments& arguments);
 int verb_serve(const Arguments& arguments);
-void set_page(int (*serve)(const Arguments&));
 
 // verbs_config.cpp: what is set, and where
 int verb_config_show(const Arguments& arguments);

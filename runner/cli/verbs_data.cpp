@@ -1,9 +1,11 @@
-// Verbs on the statistics and the database.
+// Verbs on the statistics and the database, and `steady serve`.
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <functional>
@@ -14,6 +16,7 @@
 #include "runner/cli/verbs.h"
 #include "runner/cli/workspace.h"
 #include "runner/platform/files.h"
+#include "runner/platform/installation.h"
 #include "runner/platform/process.h"
 #include "runner/platform/settings.h"
 #include "runner/statistics/check/replay.h"
@@ -24,8 +27,6 @@
 
 namespace steady {
 namespace {
-
-int (*page_server)(const Arguments&) = nullptr;
 
 nlohmann::json read_json(const std::string& path) {
     const std::string text = read_named_file(path);
@@ -270,12 +271,20 @@ int verb_db_migrate(const Arguments& arguments) {
                     applied == 1 ? "" : "s", dump.empty() ? "" : "\nas it was before: " + dump));
 }
 
-void set_page(int (*serve)(const Arguments&)) { page_server = serve; }
-
+// `steady serve` becomes steady-page, so that nothing else is built or loaded with what the page
+// needs.
 int verb_serve(const Arguments& arguments) {
-    if (page_server == nullptr)
-        throw Error("this program was built without the page", kExitInternal);
-    return page_server(arguments);
+    const std::string program = part_path("steady-page");
+    std::vector<std::string> words = arguments.argv;
+    words.insert(words.begin(), program);
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    ::execv(program.c_str(), argv.data());
+    throw Error(
+        fmt::format("cannot start {}, the program of the page: {}. In a checkout, "
+                    "`./steady serve` builds it; installed, it is part of the package steady",
+                    program, std::strerror(errno)));
 }
 
 }  // namespace steady

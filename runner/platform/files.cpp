@@ -118,7 +118,11 @@ std::string scratch_dir() {
     return roomy && ::access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";
 }
 
-std::string self_exe_dir() { return std::filesystem::path(self_path()).parent_path().string(); }
+std::string self_exe_dir() {
+    const std::filesystem::path folder = std::filesystem::path(self_path()).parent_path();
+    const bool part = folder.parent_path().filename() == "libexec" && folder.filename() == "steady";
+    return (part ? folder.parent_path().parent_path() / "bin" : folder).string();
+}
 
 std::string read_file(const std::string& path) {
     const Fd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};

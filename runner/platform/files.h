@@ -38,7 +38,8 @@ std::string state_dir();
 // For what need not outlive the machine: /dev/shm where it has a gigabyte to spare, else /tmp.
 std::string scratch_dir();
 
-// The directory of the running executable, where steady-engine and steady-kernels lie as well.
+// The directory of `steady`, where steady-engine and steady-kernels lie as well: that of the
+// running executable, and <prefix>/bin for one in <prefix>/libexec/steady.
 std::string self_exe_dir();
 
 // The whole file. Throws Error with the path and the system's reason.

@@ -73,6 +73,7 @@ const std::vector<std::string> kFolders = {
     "runner/queue",
     "runner/fault",
     "runner/cli",
+    "runner",
     "dashboard/server",
     "dashboard",
 };
