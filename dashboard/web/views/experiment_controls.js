@@ -92,7 +92,7 @@ export function gpuClocks(data) {
         { head: 'Arm', cell: (row) => (row.arm ? row.letter : `${row.letter}, on the CPU`) },
         { head: 'SM clock, MHz', number: true, cell: cell((arm) => range(arm.sm_mhz)) },
         { head: 'Memory clock, MHz', number: true, cell: cell((arm) => range(arm.memory_mhz)) },
-        { head: 'Chunks with lowered clocks', number: true, cell: cell((arm) => percent(arm.lowered, 0).replace('+', '')) },
+        { head: 'Chunks with lowered clocks', number: true, cell: cell((arm) => `${(100 * arm.lowered).toFixed(0)} %`) },
         { head: 'Reasons', class: 'wrap', cell: cell((arm) => arm.reasons || 'none') },
       ],
       rows,
