@@ -92,10 +92,10 @@ Response workers_response(const std::vector<page::WorkerRow>& workers) {
 }
 
 json noise_run_json(const page::NoiseRun& one) {
-    return {{"metric", one.metric},        {"mode", one.mode},
-            {"model", one.model},          {"at", one.at},
-            {"pairs", one.pairs},          {"sigma_d", one.sigma_d},
-            {"experiment", one.experiment}};
+    return {{"metric", one.metric},   {"mode", one.mode},
+            {"model", one.model},     {"gpu", one.gpu},
+            {"at", one.at},           {"pairs", one.pairs},
+            {"sigma_d", one.sigma_d}, {"experiment", one.experiment}};
 }
 
 }  // namespace

@@ -274,6 +274,7 @@ json host_json(const page::HostDetail& row) {
     for (const page::HostNoise& one : row.noise) {
         noise.push_back({{"metric", one.metric},
                          {"mode", one.mode},
+                         {"gpu", one.gpu},
                          {"pairs", one.pairs},
                          {"sigma_d", one.sigma_d},
                          {"at", one.at}});
@@ -365,6 +366,7 @@ json experiment_json(const Record& record) {
                 {"profile", profile_json(record.evidence)},
                 {"sweep", record.evidence.sweep ? sweep_json(*record.evidence.sweep) : json()},
                 {"layout", layout_json(record)},
+                {"clocks", record.analysis ? clocks_json(record.analysis->clocks) : json()},
                 {"attempts", attempts_json(record.attempts)},
                 {"environment", environment_json(record.attempts)},
                 {"earlier", record.earlier},

@@ -113,6 +113,10 @@ struct DuetArm {
     double launches_per_token = 0;
     std::int64_t involuntary_switches = 0;
     std::int64_t major_faults = 0;
+    // Of the GPU after each chunk of this arm, warm-up included. Empty: no arm runs on a GPU, its
+    // driver does not tell, or an older engine.
+    std::vector<double> sm_clock_mhz = {}, memory_clock_mhz = {};
+    std::vector<std::int64_t> clock_reasons = {};  // NVML's clocks event reasons, a bit each
 };
 
 struct DuetReply {

@@ -101,6 +101,9 @@ void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, DuetA
     visit("launches_per_token", s.launches_per_token, true);
     visit("involuntary_switches", s.involuntary_switches, true);
     visit("major_faults", s.major_faults, true);
+    visit("sm_clock_mhz", s.sm_clock_mhz, false);
+    visit("memory_clock_mhz", s.memory_clock_mhz, false);
+    visit("clock_reasons", s.clock_reasons, false);
 }
 template <class S, class V>
 void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, DuetReply> {
@@ -148,11 +151,13 @@ void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, Error
 }
 
 // ---- writing
-// Replies of engines that hashed no code have no such field, and stored ones are written as they
-// were.
+// Replies of engines that hashed no code or read no clocks have no such field, and stored ones are
+// written as they were.
 template <class T>
 bool is_absent(std::string_view name, const T& member) {
-    if constexpr (requires { member.empty(); }) return name == "code" && member.empty();
+    const bool optional = name == "code" || name == "sm_clock_mhz" || name == "memory_clock_mhz" ||
+                          name == "clock_reasons";
+    if constexpr (requires { member.empty(); }) return optional && member.empty();
     return false;
 }
 

@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
+#include <utility>
 
+#include "engine/run/gpu_clocks.h"
 #include "engine/run/machine.h"
 
 namespace steady {
@@ -61,6 +64,7 @@ struct ArmRun {
     Arm& arm;
     protocol::DuetArm out{};
     std::int64_t launches = 0;
+    bool clocks_told = true;
 
     void prompt(std::span<const std::int32_t> tokens, std::int64_t depth) {
         arm.pool.wake();
@@ -92,6 +96,20 @@ struct ArmRun {
         out.major_faults += after.major_faults - before.major_faults;
     }
 
+    // After each chunk, when nothing is timed. One reading that fails leaves the arm without any.
+    void note_clocks(const GpuClocks& clocks) {
+        const auto now = clocks_told ? clocks.read() : std::nullopt;
+        clocks_told = now.has_value();
+        if (!now) {
+            out.sm_clock_mhz = out.memory_clock_mhz = {};
+            out.clock_reasons = {};
+            return;
+        }
+        out.sm_clock_mhz.push_back(now->sm_mhz);
+        out.memory_clock_mhz.push_back(now->memory_mhz);
+        out.clock_reasons.push_back(static_cast<std::int64_t>(now->reasons));
+    }
+
     protocol::DuetArm finish() {
         out.launches_per_token =
             static_cast<double>(launches) / static_cast<double>(out.token_ns.size());
@@ -100,6 +118,13 @@ struct ArmRun {
         return out;
     }
 };
+
+// Of the GPU that an arm runs on: a process has at most one.
+std::optional<GpuClocks> clocks_of(const Arm& a, const Arm& b) {
+    if (!a.on_gpu() && !b.on_gpu()) return std::nullopt;
+    return std::optional<GpuClocks>(std::in_place,
+                                    pci_address_of_gpu(std::max(a.options.gpu, b.options.gpu)));
+}
 
 }  // namespace
 
@@ -119,6 +144,7 @@ protocol::DuetReply run_duet(const GgufFile& file, Arm& a, Arm& b, const DuetReq
         run.out.token_ns.reserve(tokens.size());
         run.out.start_ns.reserve(tokens.size());
     }
+    const std::optional<GpuClocks> clocks = clocks_of(a, b);
     protocol::DuetReply reply;
     reply.sentinel_gb_per_s = sentinel(memory.bytes());
     const CpuTimes begin = cpu_times();
@@ -131,8 +157,10 @@ protocol::DuetReply run_duet(const GgufFile& file, Arm& a, Arm& b, const DuetReq
     runs[1 - first_of(0)].prompt(prompt, request.depth);
     for (std::size_t block = 0; block < request.coins.size(); ++block) {
         const std::int64_t turn = static_cast<std::int64_t>(block) * request.chunk;
-        runs[first_of(block)].chunk(request, tokens, turn, began_ns);
-        runs[1 - first_of(block)].chunk(request, tokens, turn, began_ns);
+        for (const int arm : {first_of(block), 1 - first_of(block)}) {
+            runs[arm].chunk(request, tokens, turn, began_ns);
+            if (clocks) runs[arm].note_clocks(*clocks);
+        }
     }
 
     const CpuShares shares = cpu_shares(begin, cpu_times());

@@ -4,8 +4,10 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/cases/case.h"
@@ -24,6 +26,9 @@ struct Trial {
     // Widens the bounds by what weights rounded by this relative error may add; empty for ops that
     // cannot say.
     std::function<void(double)> allow_weight_rounding;
+    // The bytes of the op's Args: a GPU's copy of the case exchanges the pointers in them. Empty
+    // where Args holds more than plain values.
+    std::span<std::byte> args;
 };
 
 struct OpInfo {
@@ -84,6 +89,9 @@ std::unique_ptr<Trial> make_trial(std::string_view shape, std::uint64_t seed, In
                 typed->bound[i] += rounding * typed->magnitude[i];
             }
         };
+    }
+    if constexpr (std::is_trivially_copyable_v<typename Op::Args>) {
+        trial->args = std::as_writable_bytes(std::span(&typed->args, 1));
     }
     trial->owner = std::move(owner);
     return trial;

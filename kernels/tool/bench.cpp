@@ -54,6 +54,7 @@ void print_lacking(const std::vector<Row>& rows) {
 }  // namespace
 
 int run_bench(const Options& options) {
+    if (options.device != "cpu") return run_gpu_bench(options);
     std::vector<Row> rows;
     for (const OpInfo* op : selected_ops(options)) {
         for (Row& row : checked_rows(options, *op, shapes_to_bench(options, *op))) {

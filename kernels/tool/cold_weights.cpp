@@ -16,14 +16,6 @@ constexpr std::int64_t kLeastColdBytes = 256 << 20;
 constexpr std::size_t kAlign = 64;
 constexpr std::size_t kHugePage = 2 << 20;
 
-// Bytes of `rows` rows in the layout of `variant`.
-std::int64_t bytes_in_layout(const WeightRef& weight, const VariantBase& variant,
-                             std::int64_t rows) {
-    return variant.pack != nullptr
-               ? variant.packed_bytes({rows, weight.shape.cols, weight.shape.type})
-               : rows * weight.row_bytes;
-}
-
 struct UsedBytes {
     std::int64_t file = 0, layout = 0;
 };
@@ -40,6 +32,13 @@ UsedBytes used_bytes(const Trial& trial, const VariantBase& variant) {
 }
 
 }  // namespace
+
+std::int64_t bytes_in_layout(const WeightRef& weight, const VariantBase& variant,
+                             std::int64_t rows) {
+    return variant.pack != nullptr
+               ? variant.packed_bytes({rows, weight.shape.cols, weight.shape.type})
+               : rows * weight.row_bytes;
+}
 
 ColdWeights::ColdWeights(Trial& trial, const VariantBase& variant, bool warm) : trial_(&trial) {
     const UsedBytes used = used_bytes(trial, variant);

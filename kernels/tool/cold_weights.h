@@ -9,6 +9,10 @@
 
 namespace steady::tool {
 
+// Bytes of `rows` rows in the layout of `variant`.
+std::int64_t bytes_in_layout(const WeightRef& weight, const VariantBase& variant,
+                             std::int64_t rows);
+
 class ColdWeights {
 public:
     // Copies of the trial's weights in the layout of `variant`; one copy when `warm` is set or the

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "kernels/base/error.h"
+#include "kernels/tool/gpu_disasm.h"
 #include "kernels/tool/program.h"
 #include "kernels/tool/verbs.h"
 
@@ -233,9 +234,18 @@ void print(const Function& function) {
 int run_disasm(const Options& options) {
     const OpInfo& op = *selected_ops(options).front();
     const VariantBase& variant = variant_named(op, options.variant);
-    const std::vector<Function> functions = collect(op, variant);
+    if (variant.on_gpu()) return run_gpu_disasm(options, op, variant);
+    if (options.compute != 0) {
+        throw Error{fmt::format("--compute {}: {}/{} runs on the CPU; leave the option out",
+                                options.compute, op.name, variant.name)};
+    }
+    std::vector<Function> functions = collect(op, variant);
+    if (options.counts) {
+        for (Function& function : functions) function.lines.clear();
+    }
     if (!options.json) {
-        fmt::print("{}/{}: '>' marks innermost loops\n", op.name, variant.name);
+        fmt::print("{}/{}{}\n", op.name, variant.name,
+                   options.counts ? "" : ": '>' marks innermost loops");
         for (const Function& function : functions) print(function);
         return kExitOk;
     }

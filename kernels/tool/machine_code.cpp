@@ -34,15 +34,6 @@ std::string for_llvm(std::string text) {
     return text;
 }
 
-bool on_path(const std::string& program) {
-    const char* path = std::getenv("PATH");
-    std::istringstream folders(path == nullptr ? "" : path);
-    for (std::string folder; std::getline(folders, folder, ':');) {
-        if (access((folder + "/" + program).c_str(), X_OK) == 0) return true;
-    }
-    return false;
-}
-
 // The number behind "LLVM version "; 0 when there is none.
 int llvm_version(const std::string& program) {
     const std::string text = output_of({program, "--version"}, "llvm");
@@ -114,10 +105,10 @@ StaticModel::StaticModel() {
     const Model model = model_of(cpu::class_name());
     for (int version = 25; version >= model.since; --version) {
         const std::string program = fmt::format("llvm-mca-{}", version);
-        if (on_path(program)) program_ = program;
+        if (!found_on_path(program).empty()) program_ = program;
         if (!program_.empty()) break;
     }
-    if (program_.empty() && on_path("llvm-mca")) program_ = "llvm-mca";
+    if (program_.empty() && !found_on_path("llvm-mca").empty()) program_ = "llvm-mca";
     cpu_ = model.cpu;
     if (program_.empty()) {
         why_not_ = "llvm-mca is not installed; install llvm";

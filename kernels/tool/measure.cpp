@@ -86,10 +86,10 @@ std::string largest_shape(const OpInfo& op) {
 void refuse_gpu(const VariantBase& variant) {
     if (!variant.on_gpu()) return;
     throw Error{fmt::format(
-        "{}/{} runs on a GPU and is not timed here, over memory of the host; check it by "
-        "`steady-kernels check`, and time it in a model: steady-engine profile FILE --device cuda "
-        "--kernel.{}={}",
-        variant.op, variant.name, variant.op, variant.name)};
+        "{}/{} runs on a GPU and is not timed here, over memory of the host; time it alone by "
+        "`steady-kernels bench --device cuda --op {} --variant {}`, and in a model by "
+        "`steady-engine profile FILE --device cuda --kernel.{}={}`",
+        variant.op, variant.name, variant.op, variant.name, variant.op, variant.name)};
 }
 
 std::vector<Row> checked_rows(const Options& options, const OpInfo& op,

@@ -45,6 +45,15 @@ CutRule parse_cut(const std::string& text) {
                     text)};
 }
 
+std::string parse_device(const std::string& text) {
+    const std::string number = text.rfind("cuda:", 0) == 0 ? text.substr(5) : "";
+    const bool numbered = !number.empty() && number.size() < 4 &&
+                          number.find_first_not_of("0123456789") == std::string::npos;
+    if (text == "cpu" || text == "cuda" || numbered) return text;
+    throw Error{
+        fmt::format("--device '{}': cpu, cuda, or cuda:N with N the GPU's number from 0", text)};
+}
+
 using Setter = std::function<void(Options&, const std::string&)>;
 
 const std::map<std::string, Setter, std::less<>>& value_options() {
@@ -74,6 +83,9 @@ const std::map<std::string, Setter, std::less<>>& value_options() {
          [](Options& o, const std::string& v) {
              o.seconds = number("--seconds", v, 1e-4, 3600.0);
          }},
+        {"--device", [](Options& o, const std::string& v) { o.device = parse_device(v); }},
+        {"--compute",
+         [](Options& o, const std::string& v) { o.compute = number("--compute", v, 50, 999); }},
         {"--chunk",
          [](Options& o, const std::string& v) { o.chunk = number("--chunk", v, 1, 10000); }},
         {"--warmup",
@@ -102,7 +114,7 @@ std::string joined(const std::vector<std::string_view>& names) {
 }
 
 [[noreturn]] void unknown_option(const std::string& name) {
-    std::vector<std::string_view> names = {"--json", "--warm", "--again", "--help"};
+    std::vector<std::string_view> names = {"--json", "--warm", "--again", "--counts", "--help"};
     for (const auto& [option, setter] : value_options()) names.push_back(option);
     unknown("option", name, names);
 }
@@ -157,10 +169,11 @@ void take_word(Options& options, const std::string& word) {
 }
 
 bool take_switch(Options& options, const std::string& name) {
-    bool* chosen = name == "--json"    ? &options.json
-                   : name == "--warm"  ? &options.warm
-                   : name == "--again" ? &options.again
-                                       : nullptr;
+    bool* chosen = name == "--json"     ? &options.json
+                   : name == "--warm"   ? &options.warm
+                   : name == "--again"  ? &options.again
+                   : name == "--counts" ? &options.counts
+                                        : nullptr;
     if (chosen == nullptr) return false;
     *chosen = true;
     return true;
@@ -174,6 +187,16 @@ void check_verb(const Options& options) {
     if (options.verb == "duet") check_duet(options);
     if (options.verb == "disasm" && (options.op.empty() || options.variant.empty())) {
         throw Error{"disasm needs OP/VARIANT, for example q4_0_matvec/avx2"};
+    }
+    if (options.device != "cpu" && options.verb != "bench") {
+        throw Error{
+            fmt::format("--device {}: bench takes it, not {}; check, list and disasm need no "
+                        "such option for variants of the GPU",
+                        options.device, options.verb)};
+    }
+    if (options.device != "cpu" && (options.threads != 1 || options.cut.pieces_per_thread != 0)) {
+        throw Error{"--threads and --cut divide a CPU's work; leave them out with --device " +
+                    options.device};
     }
     if (!options.shape.empty() && options.op.empty()) {
         throw Error{"--shape needs --op: shapes belong to an op"};
@@ -220,17 +243,24 @@ std::string usage() {
            "       steady-kernels bench  [--op OP] [--variant V] [--shape S] [--threads T] "
            "[--cut C]\n"
            "                             [--warm] [--repetitions N] [--seconds S] [--json]\n"
+           "       steady-kernels bench  --device cuda[:N] [--op OP] [--variant V] [--shape S]\n"
+           "                             [--warm] [--repetitions N] [--seconds S] [--json]\n"
            "       steady-kernels duet   --op OP --a V --b V --shape S --coins 0101… [--chunk N]\n"
            "                             [--warmup N] [--reps N] [--threads T] [--cut C] [--json]\n"
            "       steady-kernels tune   [--op OP] [--variant V] [--shape S] [--threads T] "
            "[--warm]\n"
            "                             [--cache FILE] [--again] [--json]\n"
            "       steady-kernels ladder [--op OP] [--shape S] [--threads T] [--out DIR] [--json]\n"
-           "       steady-kernels disasm OP/VARIANT [--json]\n"
+           "       steady-kernels disasm OP/VARIANT [--counts] [--compute N] [--json]\n"
            "       steady-kernels read   [--threads T] [--json]\n"
            "       steady-kernels bound  [--op OP] [--variant V] [--shape S] [--threads T] "
            "[--warm]\n"
            "                             [--json]\n"
+           "bench --device cuda times variants of the GPU over weights in its memory. disasm "
+           "prints\n"
+           "machine code; --counts prints what it is made of and needs no disassembler; --compute "
+           "N\n"
+           "(80, 90) chooses for which GPUs.\n"
            "A shape reads rows=768,cols=2048. A cut is static, dynamic or dynamic:N (pieces per\n"
            "thread). tune searches variant and cut per shape and remembers in FILE\n"
            "(.steady/tune.json); its winner is a candidate, not a verdict. ladder writes "

@@ -18,7 +18,8 @@ struct Options {
     std::string variant;  // empty: all
     std::string shape;    // empty: the verb's usual shapes
     bool json = false;
-    bool warm = false;  // bench: leave the weights in the cache
+    bool warm = false;    // bench: leave the weights in the cache
+    bool counts = false;  // disasm: no listing
     bool help = false;
     std::uint64_t seed = 20260928;
     int threads = 1;
@@ -34,6 +35,8 @@ struct Options {
     bool again = false;                       // tune: search even when the cache knows
     std::string out;                          // ladder: folder of LADDER.md and the figure
     CutRule cut;                              // bench, duet
+    std::string device = "cpu";               // bench: cpu, cuda or cuda:N
+    int compute = 0;                          // disasm of a GPU variant; 0: the newest compiled
 };
 
 // Throws Error (exit code 2) for unknown verbs, options or values, with what is allowed.

@@ -11,9 +11,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 
 #include "kernels/base/error.h"
 #include "kernels/base/self_path.h"
@@ -23,11 +25,6 @@ extern char** environ;
 
 namespace steady::tool {
 namespace {
-
-std::vector<char> program_bytes() {
-    std::ifstream file(program_path(), std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
 
 // The T that starts `at` bytes into the file.
 template <class T>
@@ -57,6 +54,11 @@ std::string read_all(int fd) {
 }  // namespace
 
 std::string program_path() { return self_path(); }
+
+std::vector<char> program_bytes() {
+    std::ifstream file(program_path(), std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
 
 std::string program_hash() {
     const std::vector<char> bytes = program_bytes();
@@ -94,6 +96,15 @@ std::uint64_t load_offset() {
     std::uint64_t offset = 0;
     dl_iterate_phdr(note_first, &offset);
     return offset;
+}
+
+std::string found_on_path(const std::string& name, const std::string& also) {
+    const char* path = std::getenv("PATH");
+    std::istringstream folders(path == nullptr ? "" : path);
+    for (std::string folder; std::getline(folders, folder, ':');) {
+        if (access((folder + "/" + name).c_str(), X_OK) == 0) return folder + "/" + name;
+    }
+    return access((also + "/" + name).c_str(), X_OK) == 0 ? also + "/" + name : "";
 }
 
 std::string output_of(const std::vector<std::string>& words, const std::string& package) {

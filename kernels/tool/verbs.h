@@ -8,6 +8,7 @@ namespace steady::tool {
 int run_list(const Options& options);
 int run_check(const Options& options);
 int run_bench(const Options& options);
+int run_gpu_bench(const Options& options);  // bench --device cuda
 int run_duet(const Options& options);
 int run_tune(const Options& options);
 int run_ladder(const Options& options);

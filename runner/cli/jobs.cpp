@@ -74,8 +74,8 @@ Prior prior_of(Job& job, const Fingerprint& here) {
     const Spec& spec = job.record.spec;
     const Gate* gate = deciding_gate(spec);
     if (gate == nullptr) return prior;
-    prior.history =
-        job.store->host_history(job.host, gate->metric, spec.schedule.mode, noise_subject(spec));
+    prior.history = job.store->host_history(job.host, gate->metric, spec.schedule.mode,
+                                            noise_subject(spec), noise_gpu(gpu_device(spec), here));
     const EarlierAttempts earlier =
         earlier_attempts(*job.store, spec, job.record.earlier, job.host, here);
     prior.attempts = earlier.ids;

@@ -63,6 +63,7 @@ nlohmann::json shown_json(const Record& record) {
     out["sentence"] = outcome_sentence(record);
     out["weights"] = weights_words(record);
     out["machine_state"] = out["placements"] = nullptr;
+    out["clocks"] = clocks_json(record.analysis->clocks);
     if (const auto state = machine_state_of(record, pair_rows(record))) {
         out["machine_state"] = {{"depends", state->depends},
                                 {"effect_in_faster_half", std::expm1(state->fast)},

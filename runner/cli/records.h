@@ -28,7 +28,7 @@ Store open_store(const Arguments& arguments, DatabaseRole role = DatabaseRole::o
 Analysis judge_again(const Record& record, bool finished = true);
 
 // What `run --json` and `show --json` print: show_json() with what rendering computes: the sentence
-// of the entry, machine_state and placements (null where records cannot tell).
+// of the entry, machine_state, placements and clocks (null where records cannot tell).
 nlohmann::json shown_json(const Record& record);
 
 // Why this record's samples cannot be judged again: retention removed them. Empty: they can.

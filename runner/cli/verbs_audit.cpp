@@ -293,8 +293,9 @@ int verb_aa(const Arguments& arguments) {
         }
     }
     Store store = open_store(arguments);
-    const HostHistory history = store.host_history(last.attempts.back().host, gate->metric,
-                                                   spec.schedule.mode, noise_subject(spec));
+    const HostHistory history = store.host_history(
+        last.attempts.back().host, gate->metric, spec.schedule.mode, noise_subject(spec),
+        noise_gpu(gpu_device(spec), last.attempts.back().fingerprint));
     const std::optional<double> sigma = aa_sigma(history.aa_pairs);
     const double n_max = spec.schedule.pairs_max;
     const double bound = clopper_pearson(accepts, static_cast<double>(runs), 0.95).upper_one_sided;

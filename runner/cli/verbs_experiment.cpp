@@ -142,8 +142,10 @@ int verb_plan(const Arguments& arguments) {
     Store store = open_store(arguments);
     HostHistory history;
     if (const Gate* gate = deciding_gate(spec)) {
-        history =
-            store.host_history(host_name(), gate->metric, spec.schedule.mode, noise_subject(spec));
+        const std::string device = gpu_device(spec);
+        const Fingerprint here = device.empty() ? Fingerprint{} : machine_fingerprint();
+        history = store.host_history(host_name(), gate->metric, spec.schedule.mode,
+                                     noise_subject(spec), noise_gpu(device, here));
     }
     const Plan plan =
         make_plan(spec, history, static_cast<int>(store.attempts_at(spec, commits).size()));

@@ -87,10 +87,11 @@ std::string render(const Record& record) {
     }
     const SharedRows rows(record);
     out = entry::front_matter(record);
-    for (const auto section : {entry::question, entry::hypothesis, entry::verdict, entry::sweep,
-                               entry::gates, entry::pairs, entry::placements, entry::layout,
-                               entry::method, entry::profile, entry::checks, entry::environment,
-                               entry::meaning, entry::runs, entry::earlier, entry::repeat}) {
+    for (const auto section :
+         {entry::question, entry::hypothesis, entry::verdict, entry::sweep, entry::gates,
+          entry::pairs, entry::placements, entry::clocks, entry::layout, entry::method,
+          entry::profile, entry::checks, entry::environment, entry::meaning, entry::runs,
+          entry::earlier, entry::repeat}) {
         out += section(record);
     }
     out.pop_back();  // the heading brings its own line break

@@ -1,8 +1,9 @@
 // Sections that only some entries have: the settings that a sweep tried before this confirmation,
-// and what a layout control shows.
+// what a layout control shows, placements of the weights, clocks of a GPU.
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 #include "runner/base/text.h"
 #include "runner/entry/entry_data.h"
@@ -66,6 +67,36 @@ std::string placements(const Record& record) {
         "## Placements of the weights\n\n{}\nStandard deviation between placements {:.2f} %; "
         "permutation test p {:.2g}. Moving the weights took {:.1f} s in all.\n\n",
         table(rows), 100 * spread->spread, spread->p, placement_seconds(record));
+}
+
+// Whether both arms ran at the same clocks.
+std::string clocks(const Record& record) {
+    if (!record.analysis->clocks) return "";
+    const ClockReport& report = *record.analysis->clocks;
+    const auto mhz = [](double value) { return fmt::format("{:.0f}", value); };
+    Rows rows = {{"arm", "SM clock, MHz: lowest", "median", "highest", "memory clock, MHz",
+                  "chunks with lowered clocks", "reasons"}};
+    for (const auto& [letter, arm] : {std::pair{"A", &report.a}, {"B", &report.b}}) {
+        if (!*arm) {
+            rows.push_back({letter, "on the CPU", "—", "—", "—", "—", "—"});
+            continue;
+        }
+        const std::string reasons = reason_words((*arm)->reasons);
+        rows.push_back({letter, mhz((*arm)->sm.lowest), mhz((*arm)->sm.median),
+                        mhz((*arm)->sm.highest), range_words((*arm)->memory),
+                        fmt::format("{:.0f} %", 100 * (*arm)->lowered),
+                        reasons.empty() ? "none" : reasons});
+    }
+    std::string out = "## Clocks of the GPU\n\n" + table(rows) + "\n";
+    if (const std::string caution = caution_words(report); !caution.empty()) {
+        out += fmt::format("**Caution: {}.** ", escape_markdown(caution));
+    } else if (report.change) {
+        out += fmt::format("B's SM clock against A's: {}. ", figures::percent(*report.change, 2));
+    }
+    return out + fmt::format(
+                     "As the driver tells them after each chunk of measured tokens, in {} "
+                     "pairs.\n\n",
+                     report.pairs);
 }
 
 // Where code and data lie changes speed by itself (Mytkowicz et al., 2009).

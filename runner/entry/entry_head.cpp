@@ -43,14 +43,8 @@ std::string fingerprint_value(const Record& record, const std::string& key) {
 
 // The name of the GPU that an arm ran on; "" when none did.
 std::string gpu_of(const Record& record) {
-    for (const auto& [letter, arm] : record.spec.arms) {
-        const auto device = arm.engine_flags.find("device");
-        if (device == arm.engine_flags.end() || !device->second.starts_with("cuda")) continue;
-        const std::size_t colon = device->second.find(':');
-        const std::string n = colon == std::string::npos ? "0" : device->second.substr(colon + 1);
-        return fingerprint_value(record, "gpu" + n + "_name");
-    }
-    return "";
+    if (record.attempts.empty()) return "";
+    return gpu_name(gpu_device(record.spec), record.attempts.back().fingerprint);
 }
 
 std::string headline_of(const Analysis& analysis) {

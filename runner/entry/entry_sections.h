@@ -21,6 +21,7 @@ std::string layout(const Record& record);
 std::string gates(const Record& record);
 std::string pairs(const Record& record);
 std::string placements(const Record& record);  // empty where the record holds none
+std::string clocks(const Record& record);      // empty where the record holds none
 std::string method(const Record& record);
 std::string profile(const Record& record);
 std::string checks(const Record& record);

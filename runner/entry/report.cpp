@@ -323,6 +323,9 @@ std::string show_text(const Record& record, const ShowOptions& options) {
         for (const std::string& sentence : conclusions(record)) {
             out += "  " + safe_line(sentence) + "\n";
         }
+        if (const auto& clocks = record.analysis->clocks) {
+            out += "\n  GPU clocks. " + clock_words(*clocks) + "\n";
+        }
         out += "\n" + checks_line(*record.analysis);
     }
     if (!record.earlier.empty()) {

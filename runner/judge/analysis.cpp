@@ -16,48 +16,6 @@
 
 namespace steady {
 
-int exit_code(Verdict verdict) {
-    switch (verdict) {
-        case Verdict::accept:
-            return 0;
-        case Verdict::reject:
-            return 10;
-        case Verdict::inconclusive:
-            return 11;
-        case Verdict::invalid:
-            return 12;
-    }
-    return 1;
-}
-
-const char* name(Verdict verdict) {
-    switch (verdict) {
-        case Verdict::accept:
-            return "accept";
-        case Verdict::reject:
-            return "reject";
-        case Verdict::inconclusive:
-            return "inconclusive";
-        case Verdict::invalid:
-            return "invalid";
-    }
-    return "";
-}
-
-const char* name(PairKind kind) {
-    switch (kind) {
-        case PairKind::measure:
-            return "measure";
-        case PairKind::aa:
-            return "aa";
-        case PairKind::control:
-            return "control";
-        case PairKind::warmup:
-            return "warmup";
-    }
-    return "";
-}
-
 namespace {
 
 struct Ladder {
@@ -96,6 +54,8 @@ struct Ladder {
     void check_layout(const MeasurementState& state);
     void fill_prediction();
     void fill_dependence();
+    void fill_clocks();
+    const MeasurementState* shown_state() const;
     const MeasurementState* deciding_state() const;
     std::vector<double> aa_values(const MeasurementState& state) const;
 };
@@ -394,16 +354,33 @@ void Ladder::check_layout(const MeasurementState& state) {
              (shown ? "; the layout alone changes the metric" : "")});
 }
 
-// Of the pairs that an entry shows: those of the deciding measurement, else of the last that has
-// any.
-void Ladder::fill_dependence() {
-    const Gate* gate = deciding_gate(spec);
-    if (gate == nullptr || !analysis.stop || is_outside(spec)) return;
+// Whose pairs an entry shows: the deciding measurement, else the last that has any.
+const MeasurementState* Ladder::shown_state() const {
     const MeasurementState* shown = deciding_state();
     for (const MeasurementState& state : states) {
         if (shown != nullptr && !shown->measured.all.empty()) break;
         if (!state.measured.all.empty()) shown = &state;
     }
+    return shown;
+}
+
+// Records from before clocks were read hold none, and their analysis stays as it was.
+void Ladder::fill_clocks() {
+    const Gate* gate = deciding_gate(spec);
+    const MeasurementState* shown = shown_state();
+    if (gate == nullptr || shown == nullptr) return;
+    std::vector<const Pair*> pairs;
+    for (const MeasuredPairs::One* one : shown->measured.valid) pairs.push_back(one->pair);
+    analysis.clocks = clock_report(spec, pairs, matters(*gate));
+    if (!analysis.clocks) return;
+    const bool calm = caution_words(*analysis.clocks).empty();
+    analysis.checks.push_back({"gpu_clocks", calm ? "ok" : "flag", clock_words(*analysis.clocks)});
+}
+
+void Ladder::fill_dependence() {
+    const Gate* gate = deciding_gate(spec);
+    if (gate == nullptr || !analysis.stop || is_outside(spec)) return;
+    const MeasurementState* shown = shown_state();
     Dependence& out = analysis.dependence.emplace();
     if (shown == nullptr) return;
     const std::string& metric =
@@ -456,6 +433,7 @@ Analysis judge(const JudgeInput& input) {
     ladder.fill_numbers();
     ladder.fill_gates();
     ladder.fill_checks();
+    ladder.fill_clocks();
     ladder.fill_prediction();
     ladder.fill_dependence();
     Analysis& analysis = ladder.analysis;

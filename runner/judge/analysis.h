@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runner/judge/gpu_clocks.h"
 #include "runner/judge/machine_state.h"
 #include "runner/judge/placement.h"
 #include "runner/judge/program_report.h"
@@ -38,8 +39,9 @@ struct GateResult {
     double log_e_accept = 0, log_e_reject = 0, log_e_regression = 0;
 };
 
-struct Check {         // assumption checks of each record
-    std::string name;  // coin_audit, carry_over, order_effect, drift, bimodality, outliers, aa_band
+struct Check {  // assumption checks of each record
+    // coin_audit, carry_over, order_effect, drift, bimodality, outliers, aa_band, gpu_clocks
+    std::string name;
     std::string status;  // ok, flag, fail, not_measured
     std::string detail;
 };
@@ -71,6 +73,7 @@ struct Analysis {
     std::vector<Interval> narrowing;  // interval after each pair
     std::vector<double> log_e_over_pairs;  // log E(accept) after each pair
     std::optional<Dependence> dependence;  // none: stored before it was part of an analysis
+    std::optional<ClockReport> clocks;     // of the GPU; none: its pairs hold none
     std::string contradiction;  // when levels disagree, e.g. "micro +42.0 %, model −6.7 %"
 
     // What the runner may do next. stop: the verdict is final. Otherwise measure next_pair's

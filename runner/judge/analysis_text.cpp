@@ -13,6 +13,48 @@
 
 namespace steady {
 
+int exit_code(Verdict verdict) {
+    switch (verdict) {
+        case Verdict::accept:
+            return 0;
+        case Verdict::reject:
+            return 10;
+        case Verdict::inconclusive:
+            return 11;
+        case Verdict::invalid:
+            return 12;
+    }
+    return 1;
+}
+
+const char* name(Verdict verdict) {
+    switch (verdict) {
+        case Verdict::accept:
+            return "accept";
+        case Verdict::reject:
+            return "reject";
+        case Verdict::inconclusive:
+            return "inconclusive";
+        case Verdict::invalid:
+            return "invalid";
+    }
+    return "";
+}
+
+const char* name(PairKind kind) {
+    switch (kind) {
+        case PairKind::measure:
+            return "measure";
+        case PairKind::aa:
+            return "aa";
+        case PairKind::control:
+            return "control";
+        case PairKind::warmup:
+            return "warmup";
+    }
+    return "";
+}
+
 namespace {
 
 constexpr char kMinus[] = "\u2212";

@@ -1,58 +1,21 @@
-// NVML is loaded at run time, so that one program serves machines with and without a GPU. Its
-// functions have a stable C interface; only those that are used are declared here.
+// A value that NVML refuses to tell stays absent.
 #include "runner/platform/gpu_facts.h"
 
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <array>
 
+#include "kernels/base/nvml.h"
+
 namespace steady {
 namespace {
 
-using Device = void*;
-constexpr int kSuccess = 0;
-constexpr unsigned kGraphicsClock = 0, kMemoryClock = 2;
+using Device = Nvml::Device;
 
 struct Process {
     unsigned pid;
     unsigned long long used_bytes;
     unsigned gpu_instance, compute_instance;
-};
-
-class Nvml {
-public:
-    explicit Nvml(const std::string& file) : library_(::dlopen(file.c_str(), RTLD_NOW)) {
-        ready_ = call("nvmlInit_v2");
-    }
-    ~Nvml() {
-        if (ready_) call("nvmlShutdown");
-        if (library_ != nullptr) ::dlclose(library_);
-    }
-    Nvml(const Nvml&) = delete;
-    Nvml& operator=(const Nvml&) = delete;
-
-    bool ready() const { return ready_; }
-
-    // True if the driver has the function and it succeeded.
-    template <class... Arguments>
-    bool call(const char* function, Arguments... arguments) const {
-        if (library_ == nullptr) return false;
-        const auto pointer = reinterpret_cast<int (*)(Arguments...)>(::dlsym(library_, function));
-        return pointer != nullptr && pointer(arguments...) == kSuccess;
-    }
-
-    template <class... Arguments>
-    std::optional<unsigned> number(const char* function, Device device,
-                                   Arguments... arguments) const {
-        unsigned value = 0;
-        if (!call(function, device, arguments..., &value)) return std::nullopt;
-        return value;
-    }
-
-private:
-    void* library_ = nullptr;
-    bool ready_ = false;
 };
 
 std::optional<unsigned> watts(std::optional<unsigned> milliwatts) {
@@ -92,9 +55,10 @@ GpuFacts facts_of(const Nvml& nvml, Device device) {
         facts.persistence = *on != 0;
     facts.power_limit_w = watts(nvml.number("nvmlDeviceGetEnforcedPowerLimit", device));
     facts.usual_power_w = watts(nvml.number("nvmlDeviceGetPowerManagementDefaultLimit", device));
-    facts.clock_mhz = nvml.number("nvmlDeviceGetClockInfo", device, kGraphicsClock);
-    facts.most_clock_mhz = nvml.number("nvmlDeviceGetMaxClockInfo", device, kGraphicsClock);
-    facts.most_memory_clock_mhz = nvml.number("nvmlDeviceGetMaxClockInfo", device, kMemoryClock);
+    facts.clock_mhz = nvml.number("nvmlDeviceGetClockInfo", device, kNvmlGraphicsClock);
+    facts.most_clock_mhz = nvml.number("nvmlDeviceGetMaxClockInfo", device, kNvmlGraphicsClock);
+    facts.most_memory_clock_mhz =
+        nvml.number("nvmlDeviceGetMaxClockInfo", device, kNvmlMemoryClock);
     facts.other_processes = others_on(nvml, device);
     return facts;
 }

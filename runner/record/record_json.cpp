@@ -211,6 +211,31 @@ void fields(Visit& visit, T& value) {
     visit("placements", value.placements);
 }
 
+template <class Visit, SameAs<ClockRange> T>
+void fields(Visit& visit, T& value) {
+    visit("lowest", value.lowest);
+    visit("median", value.median);
+    visit("highest", value.highest);
+}
+
+template <class Visit, SameAs<ArmClocks> T>
+void fields(Visit& visit, T& value) {
+    visit("sm", value.sm);
+    visit("memory", value.memory);
+    visit("lowered", value.lowered);
+    visit("reasons", value.reasons);
+}
+
+template <class Visit, SameAs<ClockReport> T>
+void fields(Visit& visit, T& value) {
+    visit("a", value.a);
+    visit("b", value.b);
+    visit("pairs", value.pairs);
+    visit("change", value.change);
+    visit("differ", value.differ);
+    visit("throttled", value.throttled);
+}
+
 template <class Visit, SameAs<Analysis> T>
 void fields(Visit& visit, T& value) {
     visit("verdict", value.verdict);
@@ -232,6 +257,7 @@ void fields(Visit& visit, T& value) {
     visit("narrowing", value.narrowing);
     visit("log_e_over_pairs", value.log_e_over_pairs);
     visit.maybe("dependence", value.dependence);
+    visit.maybe("clocks", value.clocks);
     visit("contradiction", value.contradiction);
     visit("stop", value.stop);
     visit("next_gate", value.next_gate);

@@ -47,6 +47,9 @@ nlohmann::json show_json(const Record& record);
 // What a sweep tried, as people's programs read it: intervals as [low, high].
 nlohmann::json sweep_json(const SweepReport& report);
 
+// Clocks of the GPU as people's programs read them, the reasons in words; null for none.
+nlohmann::json clocks_json(const std::optional<ClockReport>& clocks);
+
 // "[low, high]" with null for what is unbounded.
 nlohmann::json interval_json(const Interval& interval);
 

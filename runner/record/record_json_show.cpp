@@ -1,6 +1,7 @@
 // The document of `run --json` and `show --json`: flat, stable names, numbers as fractions.
 // Programs read it, so a key is added but never renamed.
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "runner/base/json_fields.h"
 #include "runner/judge/outcome_text.h"
@@ -76,6 +77,26 @@ void add_analysis(Json& out, const Spec& spec, const Analysis& analysis) {
 }
 
 }  // namespace
+
+Json clocks_json(const std::optional<ClockReport>& clocks) {
+    if (!clocks) return nullptr;
+    const auto range = [](const ClockRange& mhz) {
+        return Json{{"lowest", mhz.lowest}, {"median", mhz.median}, {"highest", mhz.highest}};
+    };
+    Json arms = Json::object();
+    for (const auto& [letter, arm] : {std::pair{"A", &clocks->a}, {"B", &clocks->b}}) {
+        arms[letter] = nullptr;
+        if (!*arm) continue;
+        arms[letter] = {{"sm_mhz", range((*arm)->sm)},
+                        {"memory_mhz", range((*arm)->memory)},
+                        {"lowered", (*arm)->lowered},
+                        {"reasons", reason_words((*arm)->reasons)}};
+    }
+    return {{"arms", std::move(arms)},
+            {"pairs", clocks->pairs},
+            {"change", encode(clocks->change)},
+            {"caution", caution_words(*clocks)}};
+}
 
 Json sweep_json(const SweepReport& report) {
     Json out = report;

@@ -130,6 +130,13 @@ std::string gpu_name(const std::string& device, const std::map<std::string, std:
     return found == machine.end() ? "" : found->second;
 }
 
+std::string noise_gpu(const std::string& device,
+                      const std::map<std::string, std::string>& machine) {
+    if (device.empty()) return "";
+    const std::string name = gpu_name(device, machine);
+    return name.empty() ? "unknown" : name;
+}
+
 const char* name(Agreement agreement) {
     switch (agreement) {
         case Agreement::undecided:

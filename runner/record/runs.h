@@ -31,6 +31,9 @@ const std::string& machine_class(const Run& run);
 
 // The name of the GPU that `device` means ("cuda:0") on the machine of this fingerprint, or empty.
 std::string gpu_name(const std::string& device, const std::map<std::string, std::string>& machine);
+// The model of GPU that a machine's noise is kept under
+// (storage/migrations/0204_noise_of_gpus.sql); empty for the CPU.
+std::string noise_gpu(const std::string& device, const std::map<std::string, std::string>& machine);
 
 enum class Agreement { undecided, never_repeated, agrees, differs_by_class, differs_on_one_class };
 const char* name(Agreement agreement);

@@ -219,6 +219,19 @@ const char* name(Mode mode) {
     return kNames.at(static_cast<std::size_t>(mode));
 }
 
+std::string gpu_device(const ArmSpec& arm) {
+    const auto device = arm.engine_flags.find("device");
+    const bool gpu = device != arm.engine_flags.end() && device->second.starts_with("cuda");
+    return gpu ? device->second : "";
+}
+
+std::string gpu_device(const Spec& spec) {
+    for (const auto& [letter, arm] : spec.arms) {
+        if (std::string device = gpu_device(arm); !device.empty()) return device;
+    }
+    return "";
+}
+
 std::string noise_subject(const Spec& spec) {
     if (!is_outside(spec)) {
         return spec.subject.model;

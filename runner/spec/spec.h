@@ -168,6 +168,11 @@ inline double matters(const Gate& gate) {
     return gate.goal == Goal::equivalent ? gate.margin : gate.worth;
 }
 
+// The GPU that an arm runs on ("cuda", "cuda:1"), empty for the CPU; of a file, the first arm's
+// that names one.
+std::string gpu_device(const ArmSpec& arm);
+std::string gpu_device(const Spec& spec);
+
 // True for a program that is no part of this project.
 inline bool is_outside(const Spec& spec) { return spec.subject.program == "outside"; }
 

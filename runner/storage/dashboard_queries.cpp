@@ -80,9 +80,10 @@ std::vector<HostNoise> noise(Transaction& transaction, std::int64_t host) {
         HostNoise one;
         one.metric = text(kind[0]);
         one.mode = text(kind[1]);
+        one.gpu = text(kind[2]);
         std::vector<double> values;
         for (const auto& row :
-             transaction.exec_params(sql::kPageNoiseValues, host, one.metric, one.mode)) {
+             transaction.exec_params(sql::kPageNoiseValues, host, one.metric, one.mode, one.gpu)) {
             values.push_back(row[0].as<double>());
             if (one.at.empty()) one.at = text(row[1]);
         }

@@ -50,7 +50,7 @@ struct QueueRow {
 };
 
 struct HostNoise {
-    std::string metric, mode, at;
+    std::string metric, mode, gpu, at;  // gpu: its model; empty: the CPU
     int pairs = 0;
     double sigma_d = 0;  // robust standard deviation of A/A pair values, log ratio
 };

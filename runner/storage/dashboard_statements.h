@@ -49,12 +49,12 @@ inline constexpr const char* kPageHosts =
     "from steady.host h order by h.seen_at desc limit 100";
 
 inline constexpr const char* kPageNoise =
-    "select distinct metric, mode from (select metric, mode from steady.aa_value "
-    "where host_id = $1 order by at desc limit 2000) latest order by metric, mode";
+    "select distinct metric, mode, gpu from (select metric, mode, gpu from steady.aa_value "
+    "where host_id = $1 order by at desc limit 2000) latest order by metric, mode, gpu";
 
 inline constexpr const char* kPageNoiseValues =
     "select d, " STEADY_ISO("at") " from steady.aa_value where host_id = $1 and metric = $2 "
-    "and mode = $3 order by at desc limit 100";
+    "and mode = $3 and gpu = $4 order by at desc limit 100";
 
 inline constexpr const char* kPageProfiles =
     "select e.name, " STEADY_ISO("b.at") ", h.name, e.model, b.body, "

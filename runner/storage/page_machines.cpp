@@ -40,10 +40,10 @@ constexpr const char* kAttempts =
     "where a.host_id = $1 order by a.began desc limit $2";
 
 constexpr const char* kNoiseRuns =
-    "select a.metric, a.mode, a.model, e.name, " STEADY_ISO("min(a.at)") ", array_agg(a.d)::text "
+    "select a.metric, a.mode, a.model, a.gpu, e.name, " STEADY_ISO("min(a.at)") ", array_agg(a.d)::text "
     "from (select * from steady.aa_value where host_id = (select host_id from steady.host "
     "where name = $1) order by at desc limit 20000) a join steady.job j using (job_id) "
-    "join steady.experiment e using (exp_id) group by a.job_id, e.name, a.metric, a.mode, a.model "
+    "join steady.experiment e using (exp_id) group by a.job_id, e.name, a.metric, a.mode, a.model, a.gpu "
     "having count(*) > 2 order by min(a.at)";
 
 #undef STEADY_ISO
@@ -79,10 +79,11 @@ std::vector<NoiseRun> noise_runs(Transaction& transaction, const std::string& ho
         NoiseRun one{.metric = text(row[0]),
                      .mode = text(row[1]),
                      .model = text(row[2]),
-                     .experiment = text(row[3]),
-                     .at = text(row[4])};
+                     .gpu = text(row[3]),
+                     .experiment = text(row[4]),
+                     .at = text(row[5])};
         std::vector<double> values;
-        for (const std::string& value : rows::texts(row[5])) values.push_back(std::stod(value));
+        for (const std::string& value : rows::texts(row[6])) values.push_back(std::stod(value));
         one.pairs = static_cast<int>(values.size());
         one.sigma_d = kMadToSigma * mad(values);
         out.push_back(std::move(one));

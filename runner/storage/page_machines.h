@@ -43,7 +43,7 @@ std::vector<WorkerRow> workers(pqxx::transaction_base& transaction, const std::s
 
 // What one run measured of a machine's own noise: its A/A pairs in one metric and mode.
 struct NoiseRun {
-    std::string metric, mode, model, experiment, at;
+    std::string metric, mode, model, gpu, experiment, at;  // gpu: its model; empty: the CPU
     int pairs = 0;
     double sigma_d = 0;
 };

@@ -119,6 +119,7 @@ inline constexpr const char* kListHosts =
 inline constexpr const char* kHistory =
     "select d from (select d, at, pair_no from steady.aa_value a join steady.host h "
     "using (host_id) where h.name = $1 and a.metric = $2 and a.mode = $3 and a.model = $4 "
+    "and a.gpu = $5 "
     "order by at desc, pair_no desc limit 60) latest order by at, pair_no";
 
 // --- tokens ---

@@ -139,9 +139,10 @@ public:
     // Waiting and running jobs in the order in which they will run.
     std::vector<ExperimentRow> list_queue();
     std::vector<HostRow> list_hosts();
-    // The host's latest A/A values with this model.
+    // The host's latest A/A values with this model, and on this model of GPU (noise_gpu; empty: on
+    // the CPU).
     HostHistory host_history(const std::string& host, const std::string& metric, Mode mode,
-                             const std::string& model);
+                             const std::string& model, const std::string& gpu = "");
 
     // --- tokens (owner, except token_scopes) ---
     void create_token(const Token& token);

@@ -67,12 +67,12 @@ std::vector<HostRow> Store::list_hosts() {
 }
 
 HostHistory Store::host_history(const std::string& host, const std::string& metric, Mode mode,
-                                const std::string& model) {
+                                const std::string& model, const std::string& gpu) {
     HostHistory history;
     connection_.look([&](Transaction& transaction) {
         history.aa_pairs.clear();
         for (const auto& row :
-             transaction.exec_params(sql::kHistory, host, metric, steady::name(mode), model)) {
+             transaction.exec_params(sql::kHistory, host, metric, steady::name(mode), model, gpu)) {
             history.aa_pairs.push_back(row[0].as<double>());
         }
     });

@@ -33,6 +33,14 @@ TEST(SessionJson, EveryMessageReadsBack) {
     expect_round_trip(CorrectnessReply{"n", 3, 1, 1e-9, 1e-8, 0.5, 0.01, true}, &reply_from_line);
     expect_round_trip(DuetReply{"n", {{1.5, 2}, {0, 3}, 4, 5, 6, 7, 8}, {}, 1, 0, 0},
                       &reply_from_line);
+    expect_round_trip(
+        DuetReply{"n",
+                  {{1.5, 2}, {0, 3}, 4, 5, 6, 7, 8, {1980, 1965}, {2619, 2619}, {0, 4}},
+                  {},
+                  1,
+                  0,
+                  0},
+        &reply_from_line);
     expect_round_trip(ProfileReply{"n", {{"A", {{"rope", "avx512", 1, 2, 3}}}}, {}, {}},
                       &reply_from_line);
     expect_round_trip(QuitReply{"n"}, &reply_from_line);
@@ -52,6 +60,14 @@ TEST(SessionJson, RequestsLeaveOutDefaults) {
     request.depth = 0;
     EXPECT_FALSE(nlohmann::json(request).contains("depth"));
     EXPECT_TRUE(nlohmann::json(DuetReply{}).contains("steal_share"));
+}
+
+// Of an arm on the CPU the reply is what it was before clocks were read.
+TEST(SessionJson, RepliesLeaveOutClocksThatWereNotRead) {
+    EXPECT_EQ(to_line(Reply{DuetReply{}}).find("clock"), std::string::npos);
+    DuetReply reply;
+    reply.a.sm_clock_mhz = {1980};
+    EXPECT_NE(to_line(Reply{reply}).find("\"sm_clock_mhz\":[1980"), std::string::npos);
 }
 
 TEST(SessionJson, LargeSeedsSurvive) {

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "kernels/base/error.h"
+#include "runner/judge/gpu_clocks.h"
 #include "runner/judge/op_times.h"
 #include "runner/judge/placement.h"
 #include "runner/programs/steady_engine/engine_executor.h"
@@ -62,6 +63,20 @@ TEST_F(ExecutorTest, AGoodPairIsFilled) {
     EXPECT_EQ(measured.pair.b.at("token_ns").front(), 900);
     EXPECT_EQ(measured.pair.a.count("launches_per_token"), 0U) << "zero in both arms: not measured";
     EXPECT_EQ(measured.pair.a.count("rss_bytes"), 1U);
+}
+
+TEST_F(ExecutorTest, ClocksOfAGpuAreKeptWithThePair) {
+    spec_.arms["A"].engine_flags = spec_.arms["B"].engine_flags = {{"device", "cuda"}};
+    const auto measured = make("clocks").measure(request());
+    EXPECT_EQ(measured.outcome, "ok") << measured.detail;
+    EXPECT_EQ(measured.pair.a.at(kSmClock), std::vector<double>(8, 1980));
+    EXPECT_EQ(measured.pair.b.at(kSmClock), std::vector<double>(8, 1965));
+    EXPECT_EQ(measured.pair.b.at(kMemoryClock), std::vector<double>(8, 2619));
+    EXPECT_EQ(measured.pair.b.at(kClockReasons), std::vector<double>(8, 5)) << "1 + NVML's bits";
+    const auto broken = make("clocks-short").measure(request());
+    EXPECT_EQ(broken.outcome, "ok") << "times are good all the same";
+    EXPECT_EQ(broken.pair.a.count(kSmClock) + broken.pair.b.count(kSmClock), 0U);
+    EXPECT_EQ(make("").measure(request()).pair.a.count(kSmClock), 0U) << "an older engine";
 }
 
 TEST_F(ExecutorTest, AnAaPairIsTwiceTheBaseline) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/protocol/session_json.h"
+#include "runner/judge/gpu_clocks.h"
 #include "runner/record/record_json.h"
 #include "runner/storage/archive.h"
 #include "runner/storage/archive_form.h"
@@ -41,7 +42,11 @@ protected:
         auto plan = example_plan(3);
         Pair discarded = measured(plan[2]);
         discarded.discarded = "noise";
-        for (std::size_t i : {0U, 1U}) store_.put_pair(lease, measured(plan[i]));
+        Pair on_gpu = measured(plan[1]);
+        on_gpu.a[kSmClock] = {1980, 1965, 1980};
+        on_gpu.b[kSmClock] = {1980, 1980, 1755};
+        store_.put_pair(lease, measured(plan[0]));
+        store_.put_pair(lease, on_gpu);
         store_.put_pair(lease, discarded, "0101");
         store_.finish(lease, "inconclusive", "", Json(Analysis{}).dump(), "No answer.");
         return lease.id;
@@ -117,6 +122,9 @@ TEST_F(ArchiveTest, ComesBackToTheByte) {
     EXPECT_EQ(
         there.host_history("0123456789ab", "decode_tps", Mode::duet, "tiny.gguf").aa_pairs.at(0),
         1.0 / 7);
+    EXPECT_EQ(there.load_record(id_).pairs.at(1).b.at(kSmClock),
+              (std::vector<double>{1980, 1980, 1755}))
+        << "clocks of a GPU go along";
     EXPECT_EQ(list_archive(both).at(0).entry, "# Entry\n");
     EXPECT_EQ(there.requeue(failed_id), "queued") << "and can go on here";
 }

@@ -345,6 +345,38 @@ TEST_F(StoreTest, HistoryIsOfOneHostMetricModeAndModel) {
     EXPECT_TRUE(known("other", "decode_tps", Mode::duet, "small.gguf").aa_pairs.empty());
 }
 
+// Noise of a GPU is kept apart from the CPU's on the same host, and from another GPU's.
+TEST_F(StoreTest, HistoryIsOfOneModelOfGpu) {
+    const auto measure = [&](const char* id, const char* gpu, double d) {
+        std::string text = example_spec(id).canonical;
+        const std::string kernels = R"("kernels":{"q4_0_matvec":)";
+        for (std::size_t at = 0; *gpu != '\0' && (at = text.find(kernels, at)) != text.npos;) {
+            const std::string device = R"("engine_flags":{"device":"cuda:1"},)";
+            text.insert(at, device);
+            at += device.size() + kernels.size();
+        }
+        const Spec spec = std::move(*parse_spec(text, id).spec);
+        store_.submit(
+            {.spec = &spec, .plan = example_plan(1), .seed = 42, .need_tags = {}, .commits = {}});
+        const Lease lease = claim();
+        store_.put_fingerprint(lease,
+                               {{"cpu_model", "x"}, {"gpu0_name", "other"}, {"gpu1_name", gpu}});
+        store_.put_aa(lease, 1, "decode_tps", Mode::duet, "m.gguf", {0}, {d});
+        finish(lease);
+    };
+    measure("on-the-cpu", "", 0.1);
+    measure("on-one-gpu", "NVIDIA H100", 0.2);
+    measure("on-another-gpu", "NVIDIA H200", 0.3);
+    const auto known = [&](const char* gpu) {
+        return store_.host_history("0123456789ab", "decode_tps", Mode::duet, "m.gguf", gpu)
+            .aa_pairs;
+    };
+    EXPECT_THAT(known(""), ::testing::ElementsAre(0.1));
+    EXPECT_THAT(known("NVIDIA H100"), ::testing::ElementsAre(0.2));
+    EXPECT_THAT(known("NVIDIA H200"), ::testing::ElementsAre(0.3));
+    EXPECT_THAT(known("other"), ::testing::IsEmpty());
+}
+
 TEST_F(StoreTest, WhatAVerdictRestsOnStaysWithIt) {
     const std::string id = submit(1).id;
     const Lease lease = claim();

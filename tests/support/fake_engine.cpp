@@ -32,7 +32,18 @@ json open_reply(const json& request) {
     return reply;
 }
 
-json duet_reply(const json& request, const json& opened) {
+// As of a GPU, a reading after each chunk; `short_b`: one less of B's.
+void add_clocks(DuetReply& reply, const json& request, bool short_b) {
+    const std::size_t n = request["coins"].get<std::string>().size();
+    for (const auto& [arm, mhz] : {std::pair{&reply.a, 1980.0}, {&reply.b, 1965.0}}) {
+        arm->sm_clock_mhz.assign(n, mhz);
+        arm->memory_clock_mhz.assign(n, 2619);
+        arm->clock_reasons.assign(n, 4);
+    }
+    if (short_b) reply.b.sm_clock_mhz.pop_back();
+}
+
+json duet_reply(const std::string& how, const json& request, const json& opened) {
     DuetReply reply;
     reply.nonce = request["nonce"];
     const int n = request["warmup_tokens"].get<int>() + request["tokens"].get<int>();
@@ -45,6 +56,7 @@ json duet_reply(const json& request, const json& opened) {
     reply.b.start_ns = reply.a.start_ns;
     reply.a.ttft_ns = reply.b.ttft_ns = 5000;
     reply.a.rss_bytes = reply.b.rss_bytes = 1e6;
+    if (how.starts_with("clocks")) add_clocks(reply, request, how == "clocks-short");
     return reply;
 }
 
@@ -153,7 +165,7 @@ int main(int argc, char** argv) {
             std::cout << bad_reply(how, reply) << std::endl;
         } else if (verb == "duet") {
             misbehave(how);
-            std::cout << bad_reply(how, duet_reply(request, opened)) << std::endl;
+            std::cout << bad_reply(how, duet_reply(how, request, opened)) << std::endl;
         }
     }
     return 0;

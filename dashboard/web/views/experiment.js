@@ -16,7 +16,7 @@ import {
   section,
   table,
 } from '../parts.js';
-import { layoutControl, settingsTried } from './experiment_controls.js';
+import { gpuClocks, layoutControl, settingsTried } from './experiment_controls.js';
 import { commands, matrixCells, measured, programs } from './experiment_outside.js';
 import { flameSection } from './experiment_flame.js';
 import { profileSection } from './experiment_profile.js';
@@ -461,6 +461,7 @@ export default {
       matrixCells(data),
       settingsTried(data),
       layoutControl(data),
+      gpuClocks(data),
       measured(data),
       programs(data),
       profileSection(data, { count, nanoseconds }),

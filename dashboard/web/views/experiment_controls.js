@@ -1,6 +1,7 @@
-// What only some experiments have: the settings that a sweep tried before this confirmation, and
-// the layout control beside the candidate.
+// What only some experiments have: the settings that a sweep tried before this confirmation, the
+// layout control beside the candidate, the clocks of a GPU.
 import { h } from '../dom.js';
+import { percent } from '../format.js';
 import { effect, experimentLink, section, table } from '../parts.js';
 
 function outcome(sweep, point) {
@@ -69,6 +70,39 @@ export function layoutControl(data) {
       ],
       rows,
       { label: 'The layout control and the candidate, each against A' },
+    ),
+  );
+}
+
+const range = (mhz) =>
+  mhz.lowest === mhz.highest
+    ? mhz.median.toFixed(0)
+    : `${mhz.lowest.toFixed(0)} to ${mhz.highest.toFixed(0)}, median ${mhz.median.toFixed(0)}`;
+
+export function gpuClocks(data) {
+  const clocks = data.clocks;
+  if (!clocks) return null;
+  const rows = Object.entries(clocks.arms).map(([letter, arm]) => ({ letter, arm }));
+  const cell = (show) => (row) => (row.arm ? show(row.arm) : '–');
+  return section(
+    'Clocks of the GPU',
+    clocks.caution ? h('p', { class: 'note', role: 'note' }, `Caution: ${clocks.caution}.`) : null,
+    table(
+      [
+        { head: 'Arm', cell: (row) => (row.arm ? row.letter : `${row.letter}, on the CPU`) },
+        { head: 'SM clock, MHz', number: true, cell: cell((arm) => range(arm.sm_mhz)) },
+        { head: 'Memory clock, MHz', number: true, cell: cell((arm) => range(arm.memory_mhz)) },
+        { head: 'Chunks with lowered clocks', number: true, cell: cell((arm) => `${(100 * arm.lowered).toFixed(0)} %`) },
+        { head: 'Reasons', class: 'wrap', cell: cell((arm) => arm.reasons || 'none') },
+      ],
+      rows,
+      { label: 'Clocks of the GPU in each arm' },
+    ),
+    h(
+      'p',
+      { class: 'dim small' },
+      clocks.change === null ? '' : `B against A: ${percent(clocks.change, 2)}. `,
+      `As the driver tells them after each chunk of measured tokens, in ${clocks.pairs} pairs.`,
     ),
   );
 }

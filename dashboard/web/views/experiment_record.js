@@ -6,7 +6,8 @@ import { command, empty, experimentLink, facts, folded, machineName, section, ta
 
 export function environment(data) {
   const known = data.environment.facts;
-  const first = ['cpu_model', 'cpus', 'kernel', 'governor', 'steady_revision'];
+  const gpu = ['gpu0_name', 'gpu0_driver'].filter((key) => known[key]);
+  const first = ['cpu_model', 'cpus', ...gpu, 'kernel', 'governor', 'steady_revision'];
   const rest = Object.entries(known).filter(([key]) => !first.includes(key));
   if (!Object.keys(known).length) return null;
   return section(

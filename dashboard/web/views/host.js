@@ -8,12 +8,12 @@ import { hostCard } from './hosts.js';
 
 const sigma = (value) => percent(value, 2).replace('+', '');
 
-// One group per metric, mode and model, those with most runs first: noise of two of them is never
-// one line.
+// One group per metric, mode, model and GPU, those with most runs first: noise of two of them is
+// never one line.
 function groups(runs) {
   const found = new Map();
   for (const run of runs) {
-    const key = [run.metric, run.mode, run.model].join('\n');
+    const key = [run.metric, run.mode, run.model, run.gpu].join('\n');
     if (!found.has(key)) found.set(key, []);
     found.get(key).push(run);
   }
@@ -80,6 +80,7 @@ function chart(all) {
         { head: 'Metric', cell: (row) => h('code', null, row.runs[0].metric) },
         { head: 'Mode', cell: (row) => row.runs[0].mode.replaceAll('_', ' ') },
         { head: 'Model', class: 'wrap', cell: (row) => row.runs[0].model || '–' },
+        { head: 'On', class: 'wrap', cell: (row) => row.runs[0].gpu || 'CPU' },
         { head: 'Runs', number: true, cell: (row) => row.runs.length },
         { head: 'Median σ', number: true, cell: (row) => sigma(median(row.runs.map((run) => run.sigma_d))) },
         { head: 'Lowest', number: true, cell: (row) => sigma(Math.min(...row.runs.map((run) => run.sigma_d))) },
@@ -87,7 +88,7 @@ function chart(all) {
         { head: 'Latest', number: true, cell: (row) => sigma(row.runs.at(-1).sigma_d) },
       ],
       all.map((runs, i) => ({ runs, i })),
-      { label: 'Noise by metric, mode and model' },
+      { label: 'Noise by metric, mode, model and GPU' },
     ),
   ];
 }

@@ -7,6 +7,13 @@ import { empty, experimentLink, facts, folded, machineName, machineTabs, table, 
 // Smallest effect seen with 95 % power in 50 pairs at one-sided 1 %: (2.33 + 1.64) · sigma / sqrt 50.
 export const detectable = (sigma) => (3.97 * sigma) / Math.sqrt(50);
 
+// "NVIDIA H100 80GB HBM3, driver 580.159.04", each model once.
+function gpus(known) {
+  const named = Object.entries(known).filter(([key]) => /^gpu\d+_name$/.test(key));
+  const told = named.map(([key, name]) => `${name}, driver ${known[key.replace('name', 'driver')] ?? 'unknown'}`);
+  return [...new Set(told)].join('; ');
+}
+
 export function hostCard(host) {
   const known = host.facts;
   const rest = Object.entries(known).filter(
@@ -24,6 +31,7 @@ export function hostCard(host) {
     facts([
       ['CPU', known.cpu_model ?? ''],
       ['CPUs', known.cpus ?? ''],
+      ['GPU', gpus(known)],
       ['Memory', known.memory_bytes ? bytes(Number(known.memory_bytes)) : ''],
       ['Kernel', known.kernel ?? ''],
       ['Governor', known.governor ?? ''],
@@ -36,6 +44,7 @@ export function hostCard(host) {
           [
             { head: 'Own noise of', cell: (noise) => h('code', null, noise.metric) },
             { head: 'Mode', cell: (noise) => noise.mode.replace('_', ' ') },
+            { head: 'On', class: 'wrap', cell: (noise) => noise.gpu || 'CPU' },
             {
               head: 'σ of a pair',
               number: true,

@@ -13,6 +13,7 @@
 #include "kernels/base/error.h"
 #include "runner/base/text.h"
 #include "runner/judge/analysis_pairs.h"
+#include "runner/judge/gpu_clocks.h"
 #include "runner/judge/op_times.h"
 #include "runner/judge/placement.h"
 #include "runner/plan/schedule.h"
@@ -51,12 +52,31 @@ void put_single(Pair& pair, const std::string& metric, double a, double b) {
     pair.b[metric] = {b};
 }
 
+// Clocks of the GPU after each chunk; both arms must have all of them.
+void put_clocks(Pair& pair, const DuetArm& a, const DuetArm& b) {
+    const std::size_t n = a.sm_clock_mhz.size();
+    const auto whole = [&](const DuetArm& arm) {
+        const auto sound = [](double value) { return value > 0 && value < 1e6; };
+        return arm.sm_clock_mhz.size() == n && arm.memory_clock_mhz.size() == n &&
+               arm.clock_reasons.size() == n &&
+               std::all_of(arm.sm_clock_mhz.begin(), arm.sm_clock_mhz.end(), sound) &&
+               std::all_of(arm.memory_clock_mhz.begin(), arm.memory_clock_mhz.end(), sound);
+    };
+    if (n == 0 || !whole(a) || !whole(b)) return;
+    for (const auto& [values, arm] : {std::pair{&pair.a, &a}, {&pair.b, &b}}) {
+        (*values)[kSmClock] = arm->sm_clock_mhz;
+        (*values)[kMemoryClock] = arm->memory_clock_mhz;
+        (*values)[kClockReasons] = stored_reasons(arm->clock_reasons);
+    }
+}
+
 void fill(Pair& pair, const std::string& scope, const DuetArm& a, const DuetArm& b) {
     pair.a[metric_of(scope)] = a.token_ns;
     pair.b[metric_of(scope)] = b.token_ns;
     put_single(pair, "ttft_ns", a.ttft_ns, b.ttft_ns);
     put_single(pair, "rss_bytes", a.rss_bytes, b.rss_bytes);
     put_single(pair, "launches_per_token", a.launches_per_token, b.launches_per_token);
+    put_clocks(pair, a, b);
 }
 
 // What noise says about the window in which these tokens were timed; empty when it was quiet.
@@ -95,12 +115,7 @@ void require_values(const std::vector<double>& values, std::size_t n) {
                                      values.size(), sound ? "" : ", not all sound"));
 }
 
-bool uses_gpu(const Spec& spec) {
-    return std::any_of(spec.arms.begin(), spec.arms.end(), [](const auto& arm) {
-        const auto device = arm.second.engine_flags.find("device");
-        return device != arm.second.engine_flags.end() && device->second != "cpu";
-    });
-}
+bool uses_gpu(const Spec& spec) { return !gpu_device(spec).empty(); }
 
 }  // namespace
 

@@ -77,7 +77,7 @@ export const trackCases = {
     assert.ok(runs.length >= 3, `${runs.length} runs`);
     await page.waitForSelector('.chart[data-drawn]');
     const kinds = new Set(runs.map((run) => [run.metric, run.mode, run.model].join()));
-    const lines = page.getByRole('region', { name: 'Noise by metric, mode and model' });
+    const lines = page.getByRole('region', { name: 'Noise by metric, mode, model and GPU' });
     assert.equal(await lines.locator('tbody tr').count(), kinds.size, 'never one line for two');
     await page.screenshot({ path: join(context.shots, 'host.png'), fullPage: true });
   },
