@@ -9,7 +9,8 @@
 #include "kernels/cuda/rows.h"
 #include "kernels/moe_decode/op.h"
 
-namespace steady::cuda {
+// A namespace of its own, since block_decode has calls of the same names.
+namespace steady::cuda::experts {
 
 inline constexpr int kRowsOfBlock =
     32;  // hidden values of a block: one unit of the next product's vector
@@ -489,4 +490,4 @@ inline bool is_known(const DownCall& call) {
     return call.down.form == Form::q4_0 && call.shared > 0 && call.shared_down.form == Form::q6_k;
 }
 
-}  // namespace steady::cuda
+}  // namespace steady::cuda::experts

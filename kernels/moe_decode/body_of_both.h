@@ -7,7 +7,7 @@
 #include "kernels/moe_decode/body.h"
 #include "kernels/moe_decode/cuda.h"
 
-namespace steady::cuda {
+namespace steady::cuda::experts {
 
 inline bool experts_have_both(const MoeDecodeShape& shape) {
     return shape.n_experts <= kMostExperts && experts_align(shape) && shape.type == Type::q4_0 &&
@@ -46,4 +46,4 @@ void run_moe_of_both(const MoeDecode::Args& args, Range range) {
 
 #endif
 
-}  // namespace steady::cuda
+}  // namespace steady::cuda::experts

@@ -9,12 +9,12 @@ namespace steady {
 static void run(const MoeDecode::Args& args, Range range) noexcept {
     // Makes hidden_kernel<> and down_kernel<> for the two forms.
     range.phase == 0 ? cuda::run_moe_decode(args, range, false)
-                     : cuda::run_moe_of_both<cuda::Copy::halves>(args, range);
+                     : cuda::experts::run_moe_of_both<cuda::Copy::halves>(args, range);
 }
 
 static const Variant<MoeDecode> variant{"cuda_halves_of_both",
                                         {.compute = 80,
-                                         .supports = cuda::experts_have_both,
+                                         .supports = cuda::experts::experts_have_both,
                                          .granule = kWhole,
                                          .input = Input::q8,
                                          .layout = planes::kBothLayout,

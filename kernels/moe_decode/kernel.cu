@@ -5,6 +5,8 @@
 
 namespace steady::cuda {
 
+using namespace experts;
+
 static void run_router(const MoeDecode::Args& args, bool as_floats) {
     Products::Args router = {};
     router.shape = {args.router.type, args.router.rows, args.router.cols, 1, 2};

@@ -8,6 +8,8 @@
 namespace steady::cuda {
 namespace {
 
+using namespace experts;
+
 struct InParts : Whole {
     static constexpr bool kFirst = true;
 };
