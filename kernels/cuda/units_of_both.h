@@ -22,22 +22,21 @@ template <int kQuants, int kUpper, int kOfEight>
 struct ChunkOfBoth {
     const unsigned char* begin;
     int n;  // rows
-    long long planes_of_row;
     __device__ ChunkOfBoth(const Matrix& m, int row) {
         const int units = m.cols / 32, chunk = row / 8;
         n = min(8, m.rows - 8 * chunk);
-        planes_of_row =
+        const long long planes_of_row =
             static_cast<long long>(units) * (kQuants + kUpper + 2) + units / 8 * kOfEight;
         begin = m.w + 8LL * chunk * (planes_of_row + 2 * m.cols);
     }
     __device__ RowParts planes(const Matrix& m, int row) const {
         Matrix own = m;
-        own.w = begin;
+        own.w = begin + 2LL * n * m.cols;
         own.rows = n;
         return row_parts<kQuants, kUpper, kOfEight>(own, row % 8);
     }
     __device__ RowParts halves(const Matrix& m, int row) const {
-        return {begin + n * planes_of_row + 2LL * (row % 8) * m.cols, nullptr, nullptr, nullptr};
+        return {begin + 2LL * (row % 8) * m.cols, nullptr, nullptr, nullptr};
     }
 };
 

@@ -19,8 +19,6 @@ void pack_both(MatrixShape shape, const std::byte* src, std::byte* dst) {
     for (std::int64_t first = 0; first < shape.rows; first += kRows) {
         MatrixShape chunk = shape;
         chunk.rows = std::min(kRows, shape.rows - first);
-        pack(chunk, src + first * stride, dst);
-        dst += packed_bytes(chunk);
         for (std::int64_t r = first; r < first + chunk.rows; ++r) {
             dequantize(shape.type, src + r * stride, values.data(), shape.cols);
             for (const float value : values) {
@@ -29,6 +27,8 @@ void pack_both(MatrixShape shape, const std::byte* src, std::byte* dst) {
                 dst += sizeof half;
             }
         }
+        pack(chunk, src + first * stride, dst);
+        dst += packed_bytes(chunk);
     }
 }
 

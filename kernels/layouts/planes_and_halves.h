@@ -1,6 +1,7 @@
-// Weights of Q5_K and Q6_K stored twice, chunk by chunk of eight rows: in planes, and as half
-// floats row after row behind them. Others are stored in planes alone. A variant reads one of the
-// two, so that an experiment holds them against each other over the same weights.
+// Weights of Q5_K and Q6_K stored twice, chunk by chunk of eight rows: as half floats row after
+// row, and in planes behind them, so that both are aligned. Others are stored in planes alone. A
+// variant reads one of the two, so that an experiment holds them against each other over the same
+// weights.
 #pragma once
 
 #include "kernels/layouts/planes.h"
