@@ -101,17 +101,22 @@ struct Shaped {
     static_assert(kRows == 1 || kSplit == 1);
 };
 
+// Threads of a multiprocessor that leave each thread registers for what it holds: of narrow rows
+// two units, and two more on their way; of others five.
+template <class Way>
+constexpr int threads_at_once(bool narrow) {
+    if (Way::kRows > 2) return 512;
+    if (Way::kRows > 1 || Way::Dot::kFloats) return narrow ? 768 : 512;
+    return narrow ? 1024 : 768;
+}
+
 template <class Way, int kUnits, int kOnly>
 struct ShapedBody {
     using Call = ProductsCall;
     using Dot = typename Way::Dot;
     static constexpr int kThreads = Way::kThreads, kRows = Way::kRows, kSplit = Way::kSplit;
     static constexpr int kWarps = kThreads / 32, kGroups = kWarps / kSplit, kArrivals = 0;
-    // Threads of a multiprocessor that leave each thread registers for what it holds.
-    static constexpr int kMost = kRows > 2                   ? 512
-                                 : kRows > 1 || Dot::kFloats ? (kUnits <= 2 ? 768 : 512)
-                                                             : (kUnits <= 2 ? 1024 : 768);
-    static constexpr int kBlocks = kMost / kThreads;
+    static constexpr int kBlocks = threads_at_once<Way>(kUnits <= 2) / kThreads;
     struct Kept {
         float sums[2][kWarps];
     };
@@ -262,8 +267,10 @@ void run_products_shaped(const Products::Args& args, Launch launch) {
                               : Make::plain,
                    bytes && !Way::Dot::kFloats};
     call.residual = args.residual;
+    const bool narrow = cols <= 2048;
+    // As many blocks as run at the same time, of narrow rows: one more would begin when others end.
     constexpr int kOfBlock = Way::kThreads / 32 / Way::kSplit * Way::kRows;
-    const int most = kOfBlock * 4 * 256 / Way::kThreads * multiprocessors();
+    const int most = kOfBlock * threads_at_once<Way>(true) / Way::kThreads * multiprocessors();
     call.rows_per_block = std::max(1, (rows + most - 1) / most) * kOfBlock;
     for (int i = 0; i < Products::kMost; ++i) {
         call.first_block[i + 1] =
@@ -274,7 +281,6 @@ void run_products_shaped(const Products::Args& args, Launch launch) {
     size.blocks = call.first_block[Products::kMost];
     size.shared_bytes = kPartsBytes + vector_bytes(cols, call.source.bytes) +
                         (bytes && Way::Dot::kFloats ? vector_bytes(cols, false) : 0);
-    const bool narrow = cols <= 2048;
     if (same && call.m[0].form == Form::q4_0) {
         constexpr int kQ4 = only(Form::q4_0);
         return narrow ? launch(ShapedBody<Way, 2, kQ4>{}, size, call)
