@@ -38,7 +38,7 @@ foreach(file IN LISTS files)
     # second, not six. Asked again when the file changes.
     set(codes -x c++)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
-    file(STRINGS ${file} device REGEX "__(global|device)__|<<<|launch_body<" LIMIT_COUNT 1)
+    file(STRINGS ${file} device REGEX "__(global|device)__|<<<|launch_body<|_kernel<" LIMIT_COUNT 1)
     if(device)
         set(codes)
         foreach(each IN LISTS STEADY_CUDA_ARCHITECTURES)

@@ -13,4 +13,20 @@ inline bool experts_align(const MoeDecodeShape& shape) {
 }
 constexpr std::int64_t kMostExperts = 1024;
 
+// The same with one thing otherwise, which kernel_ways.cu has: for experts in Q4_0
+// and a shared one whose gate and up are Q5_K.
+enum class ExpertsWay : int {
+    per_expert,        // a launch for each expert
+    shared_apart,      // launches of the shared expert's own
+    gate_then_up,      // a launch for each of the two products
+    swiglu_apart,      // a kernel that gates
+    sum_apart,         // a kernel that weighs and adds up the experts' outputs
+    choice_by_thread,  // one thread looks for the best experts
+    choice_by_warp,    // a warp does
+    choice_apart,      // a kernel that chooses for all blocks
+    norm_apart,        // a kernel that norms
+};
+bool takes_way(const MoeDecodeShape& shape, ExpertsWay way);
+void run_moe_decode_way(const MoeDecode::Args& args, Range range, ExpertsWay way);
+
 }  // namespace steady::cuda
