@@ -15,7 +15,6 @@
 #include "kernels/base/error.h"
 #include "kernels/registry/cpu.h"
 #include "kernels/registry/read_loops.h"
-#include "kernels/runtime/gpu.h"
 #include "kernels/simd/target.h"
 #include "kernels/threads/clock.h"
 
@@ -128,15 +127,6 @@ ReadLimit read_limit(ThreadPool& pool, std::span<const std::byte> memory, int pa
         return static_cast<double>(now_ns() - begin) / 1e9;
     });
     return {rates.front().bytes_per_s / 1e9, std::string(rates.front().loop)};
-}
-
-double gpu_read_gb_per_s() {
-    constexpr std::int64_t kBytes = std::int64_t{1} << 31;
-    void* memory = gpu::allocate(kBytes);
-    gpu::fill_zero(memory, kBytes);
-    const double bytes_per_s = gpu::read_bytes_per_s(memory, kBytes, 5);
-    gpu::release(memory);
-    return bytes_per_s / 1e9;
 }
 
 CpuTimes cpu_times() {

@@ -39,9 +39,6 @@ struct ReadLimit {
 };
 ReadLimit read_limit(ThreadPool& pool, std::span<const std::byte> memory, int passes);
 
-// The same of the GPU in use, in GB/s, over a buffer that its caches do not hold.
-double gpu_read_gb_per_s();
-
 // CPU time since boot, in seconds, from /proc/stat; own is this process's.
 struct CpuTimes {
     double busy = 0, steal = 0, own = 0;

@@ -14,6 +14,7 @@
 #include "engine/verbs/measure.h"
 #include "engine/verbs/verbs.h"
 #include "kernels/registry/cpu.h"
+#include "kernels/runtime/read_limit.h"
 
 namespace steady {
 
@@ -79,7 +80,7 @@ public:
     void probe(std::string_view when) {
         const std::size_t n = std::min(memory_.size(), static_cast<std::size_t>(kReadBytes));
         const ReadLimit found = arm_.on_gpu()
-                                    ? ReadLimit{gpu_read_gb_per_s(), "gpu"}
+                                    ? ReadLimit{gpu::read_limit_gb_per_s(), "gpu"}
                                     : read_limit(arm_.pool, memory_.first(n), kReadPasses);
         if (found.gb_per_s > best_.gb_per_s) best_ = found;
         all_.push_back({{"when", when}, {"gb_per_s", found.gb_per_s}, {"loop", found.loop}});

@@ -13,6 +13,7 @@
 #include "kernels/base/error.h"
 #include "kernels/base/page_section.h"
 #include "kernels/base/revision.h"
+#include "kernels/runtime/read_limit.h"
 
 namespace steady {
 namespace {
@@ -121,7 +122,7 @@ int run_bench_ladder(const Arguments& arguments) {
     for (Rung& rung : all) {
         fmt::print(stderr, "{} {} {} …\n", rung.block, rung.kernel, rung.launch);
         climb(model, options, depths, n, rung);
-        read = std::max(read, gpu_read_gb_per_s());
+        read = std::max(read, gpu::read_limit_gb_per_s());
     }
     const std::int64_t bytes = model.make_arms({options}, 8)[0]->weights.bytes_per_token;
     std::stable_sort(all.begin(), all.end(), [](const Rung& a, const Rung& b) {

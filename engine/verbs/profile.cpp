@@ -11,6 +11,7 @@
 #include "engine/run/machine.h"
 #include "engine/run/model.h"
 #include "engine/verbs/verbs.h"
+#include "kernels/runtime/read_limit.h"
 
 namespace steady {
 namespace {
@@ -64,7 +65,7 @@ int run_profile(const Arguments& arguments) {
                                          : profile_decode(arm, first(fed + n), fed, depth - fed);
     double read = 0;
     if (arm.on_gpu()) {
-        read = gpu_read_gb_per_s();
+        read = gpu::read_limit_gb_per_s();
     } else {
         const PageBuffer buffer(kReadProbeBytes);
         read = read_limit(arm.pool, buffer.bytes(), 3).gb_per_s;

@@ -8,6 +8,7 @@
 #include "kernels/base/error.h"
 #include "kernels/cases/check.h"
 #include "kernels/runtime/gpu.h"
+#include "kernels/runtime/read_limit.h"
 #include "kernels/tool/gpu_trial.h"
 #include "kernels/tool/measure.h"
 #include "kernels/tool/verbs.h"
@@ -17,17 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t kReadBytes = std::int64_t{1} << 31;   // as `steady-engine profile` reads
 constexpr std::size_t kFewestCalls = 16, kMostCalls = 4096;  // in a graph
-
-// What the GPU's memory gives at most.
-double read_limit_gb_per_s() {
-    void* memory = gpu::allocate(kReadBytes);
-    gpu::fill_zero(memory, kReadBytes);
-    const double rate = gpu::read_bytes_per_s(memory, kReadBytes, 5);
-    gpu::release(memory);
-    return rate / 1e9;
-}
 
 struct Calls {
     GpuTrial* trial;
@@ -123,7 +114,7 @@ int run_gpu_bench(const Options& options) {
                         "shows which do (cuda_…)",
                         options.device, options.op.empty() ? "any op" : options.op)};
     }
-    const Bandwidth read{.threads = 0, .gb_per_s = read_limit_gb_per_s()};
+    const Bandwidth read{.threads = 0, .gb_per_s = gpu::read_limit_gb_per_s()};
     if (!options.json) {
         fmt::print("{}; read limit {:.0f} GB/s; weights {}; calls recorded as a graph\n",
                    gpu::info().name, read.gb_per_s, options.warm ? "warm" : "cold");

@@ -104,7 +104,8 @@ std::string found_on_path(const std::string& name, const std::string& also) {
     for (std::string folder; std::getline(folders, folder, ':');) {
         if (access((folder + "/" + name).c_str(), X_OK) == 0) return folder + "/" + name;
     }
-    return access((also + "/" + name).c_str(), X_OK) == 0 ? also + "/" + name : "";
+    const std::string last = also + "/" + name;
+    return !also.empty() && access(last.c_str(), X_OK) == 0 ? last : "";
 }
 
 std::string output_of(const std::vector<std::string>& words, const std::string& package) {

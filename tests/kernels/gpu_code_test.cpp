@@ -14,28 +14,12 @@
 #include <sstream>
 
 #include "kernels/base/error.h"
-#include "kernels/tool/verbs.h"
+#include "tests/support/ran_tool.h"
 
 namespace steady::tool {
 namespace {
 
 const std::string kNvcc = STEADY_NVCC;  // empty: this build has no GPU variants
-
-struct Ran {
-    int code = 0;
-    std::string out, err;
-};
-
-Ran run(const std::vector<std::string>& arguments) {
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    Ran ran;
-    ran.code = run_tool(arguments);
-    std::fflush(nullptr);
-    ran.out = testing::internal::GetCapturedStdout();
-    ran.err = testing::internal::GetCapturedStderr();
-    return ran;
-}
 
 std::string read_file(const std::filesystem::path& path) {
     std::stringstream text;

@@ -9,27 +9,10 @@
 #include <sstream>
 
 #include "kernels/registry/cpu.h"
-#include "kernels/tool/verbs.h"
+#include "tests/support/ran_tool.h"
 
 namespace steady::tool {
 namespace {
-
-struct Ran {
-    int code = 0;
-    std::string out, err;
-};
-
-Ran run(const std::vector<std::string>& arguments) {
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    Ran ran;
-    ran.code = run_tool(arguments);
-    std::fflush(nullptr);
-    ran.out = testing::internal::GetCapturedStdout();
-    ran.err = testing::internal::GetCapturedStderr();
-    cpu::mask(cpu::none);
-    return ran;
-}
 
 TEST(Tool, ComplaintsNameTheChoicesAndExitWithTwo) {
     const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {

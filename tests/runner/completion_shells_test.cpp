@@ -13,6 +13,7 @@
 #include "kernels/base/error.h"
 #include "runner/cli/completion.h"
 #include "runner/cli/verbs.h"
+#include "tests/support/shell_output.h"
 
 namespace steady {
 namespace {
@@ -42,10 +43,8 @@ protected:
                                     (shell == "zsh" ? " -f" : "") +
                                     " " STEADY_SOURCE_DIR "/tests/runner/tool/complete." + shell +
                                     " ../script <../lines";
-        FILE* pipe = ::popen(command.c_str(), "r");
-        std::string text;
-        for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) text += static_cast<char>(c);
-        EXPECT_EQ(::pclose(pipe), 0) << "is it there? apt-get install " << shell << "\n" << text;
+        const auto [text, code] = shell_output(command);
+        EXPECT_EQ(code, 0) << "is it there? apt-get install " << shell << "\n" << text;
         Offers found;
         std::istringstream rows(text);
         for (std::string row; std::getline(rows, row);) {

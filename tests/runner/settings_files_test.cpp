@@ -13,6 +13,7 @@
 #include "kernels/base/error.h"
 #include "runner/cli/verbs.h"
 #include "runner/platform/settings.h"
+#include "tests/support/shell_output.h"
 
 namespace steady {
 namespace {
@@ -53,12 +54,9 @@ protected:
             "cd '" + folder_.string() +
             "' && env -i PATH=/usr/bin:/bin HOME=/none XDG_CONFIG_HOME=own " + environment +
             " " STEADY_BIN_DIR "/steady " + words + " 2>&1";
-        FILE* pipe = ::popen(command.c_str(), "r");
-        std::string text;
-        for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) text += static_cast<char>(c);
-        const int status = ::pclose(pipe);
-        EXPECT_EQ(WEXITSTATUS(status), wanted) << text;
-        return text;
+        const ShellOutput output = shell_output(command);
+        EXPECT_EQ(output.code, wanted) << output.text;
+        return output.text;
     }
 
     fs::path folder_;

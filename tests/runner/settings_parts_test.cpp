@@ -3,10 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <string>
+
+#include "tests/support/shell_output.h"
 
 namespace steady {
 namespace {
@@ -28,14 +29,10 @@ protected:
         fs::create_directories(copy.parent_path());
         fs::copy_file(STEADY_BIN_DIR "/steady", copy, fs::copy_options::skip_existing);
         fs::create_directories(folder_ / "empty");
-        const std::string command = "cd '" + (folder_ / "empty").string() +
-                                    "' && env -i PATH=/usr/bin:/bin HOME=/none '" + copy.string() +
-                                    "' " + words + " 2>&1";
-        FILE* pipe = ::popen(command.c_str(), "r");
-        std::string text;
-        for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) text += static_cast<char>(c);
-        ::pclose(pipe);
-        return text;
+        return shell_output("cd '" + (folder_ / "empty").string() +
+                            "' && env -i PATH=/usr/bin:/bin HOME=/none '" + copy.string() + "' " +
+                            words + " 2>&1")
+            .text;
     }
     fs::path folder_;
 };

@@ -76,7 +76,7 @@ export const trackCases = {
     const { noise_runs: runs } = await api(context, `/hosts/${name}.json`);
     assert.ok(runs.length >= 3, `${runs.length} runs`);
     await page.waitForSelector('.chart[data-drawn]');
-    const kinds = new Set(runs.map((run) => [run.metric, run.mode, run.model].join()));
+    const kinds = new Set(runs.map((run) => [run.metric, run.mode, run.model, run.gpu].join()));
     const lines = page.getByRole('region', { name: 'Noise by metric, mode, model and GPU' });
     assert.equal(await lines.locator('tbody tr').count(), kinds.size, 'never one line for two');
     await page.screenshot({ path: join(context.shots, 'host.png'), fullPage: true });
