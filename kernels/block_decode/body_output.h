@@ -1,14 +1,11 @@
 // The output product of a block, with the residual and the router. For .cu files alone.
 #pragma once
 
-#include <cooperative_groups.h>
-
 #include "kernels/block_decode/cuda.h"
 #include "kernels/block_decode/handed.h"
+#include "kernels/cuda/cluster.h"
 
 namespace steady::cuda {
-
-namespace cg = cooperative_groups;
 
 constexpr int kOutputThreads = 256;
 
@@ -54,7 +51,6 @@ struct OutputBody {
         const int t = static_cast<int>(threadIdx.x), warp = t / 32, lane = t % 32;
         const int pair = warp % (kOutputThreads / 32), part = warp / (kOutputThreads / 32);
         const int group = place.block();
-        const auto cluster = cg::this_cluster();
         const Handed x = handed_at(memory, call.n);
         auto* rows = reinterpret_cast<unsigned char*>(memory) + handed_bytes(call.n);
         const int chunk = chunk_bytes(call.m.form, call.m.cols);
@@ -79,7 +75,7 @@ struct OutputBody {
             }
         }
         const float4 norm = __ldg(reinterpret_cast<const float4*>(call.norm + column));
-        const int size = static_cast<int>(cluster.num_blocks());
+        const int size = Cluster::size();
         place.wait();
         float before = 0;
         if (part == 0 && lane < 2) before = __ldcg(call.x + group * kGroup + 2 * pair + lane);
@@ -115,7 +111,7 @@ struct OutputBody {
         const float4 v = reinterpret_cast<const float4*>(values)[t % 4];
         const float4 normed = {v.x * norm.x, v.y * norm.y, v.z * norm.z, v.w * norm.w};
         wait_in_cluster();  // nobody writes into a block that has not begun
-        float* own = &logits[cluster.block_rank()][0];
+        float* own = &logits[Cluster::rank()][0];
 #pragma unroll
         for (int i = 0; i < kLoads; ++i) {
             const int e = t / 4 + i * kAll / 4;
@@ -128,18 +124,17 @@ struct OutputBody {
             sum += __shfl_xor_sync(0xFFFFFFFFU, sum, 1);
             sum += __shfl_xor_sync(0xFFFFFFFFU, sum, 2);
             for (int b = t % 4; b < size && e < call.n_experts; b += 4) {
-                cluster.map_shared_rank(own, static_cast<unsigned>(b))[e] = sum;
+                Cluster::of(own, b)[e] = sum;
             }
         }
-        cluster.sync();
+        Cluster::meet();
         // Each block sums all, and makes its share of the copies.
         const int parts = place.blocks() / size;
         const int own_part = place.block() / size;
         for (int e = t; e < call.n_experts; e += kAll) {
             float sum = 0;
             for (int b = 0; b < size; ++b) sum += logits[b][e];
-            for (int copy = static_cast<int>(cluster.block_rank()); copy < kFfnCopies;
-                 copy += size) {
+            for (int copy = Cluster::rank(); copy < kFfnCopies; copy += size) {
                 call.logits[(copy * parts + own_part) * call.n_experts + e] = sum;
             }
         }

@@ -40,9 +40,7 @@ struct PolledOutputBody {
         const int t = static_cast<int>(threadIdx.x), warp = t / 32, lane = t % 32;
         const int pair = warp % 8, part = warp / 8;
         const int group = place.block();
-        const auto cluster = cg::this_cluster();
-        const int size = static_cast<int>(cluster.num_blocks());
-        const int rank = static_cast<int>(cluster.block_rank());
+        const int size = Cluster::size(), rank = Cluster::rank();
         const Handed x = handed_at(memory, call.n);
         auto* rows = reinterpret_cast<unsigned char*>(memory) + handed_bytes(call.n);
         const int chunk = chunk_bytes(call.m.form, call.m.cols);

@@ -2,17 +2,15 @@
 // the small steps between its products. For .cu files alone.
 #pragma once
 
-#include <cooperative_groups.h>
 #include <cuda_bf16.h>
 
 #include <algorithm>
 
+#include "kernels/cuda/cluster.h"
 #include "kernels/cuda/rows.h"
 #include "kernels/mla_decode/cuda.h"
 
 namespace steady::cuda {
-
-namespace cg = cooperative_groups;
 
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
@@ -79,22 +77,21 @@ struct Team {
 
     __device__ static Team own() {
 #if __CUDA_ARCH__ >= 900
-        const cg::cluster_group cluster = cg::this_cluster();
-        return {static_cast<int>(cluster.block_rank()), static_cast<int>(cluster.num_blocks())};
+        return {Cluster::rank(), Cluster::size()};
 #else
         return {0, 1};
 #endif
     }
     __device__ void meet() const {
 #if __CUDA_ARCH__ >= 900
-        if (size > 1) return cg::this_cluster().sync();
+        if (size > 1) return Cluster::meet();
 #endif
         __syncthreads();
     }
     // The same place in another block's shared memory.
     __device__ float* of(float* mine, int other) const {
 #if __CUDA_ARCH__ >= 900
-        if (size > 1) return cg::this_cluster().map_shared_rank(mine, static_cast<unsigned>(other));
+        if (size > 1) return Cluster::of(mine, other);
 #endif
         return mine;
     }

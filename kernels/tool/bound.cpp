@@ -259,7 +259,7 @@ int run_bound(const Options& options) {
         }
         for (const VariantBase* variant : selected_variants(*op, options.variant)) {
             if (!is_wanted(options, *variant)) continue;
-            refuse_gpu(*variant);
+            require_on_device(*variant, options);
             rows.push_back(bound.of(*op, *variant));
             if (!options.json) print_row(rows.back(), read.threads);
         }

@@ -18,39 +18,17 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kFewestCalls = 16, kMostCalls = 4096;  // in a graph
-
-struct Calls {
-    GpuTrial* trial;
-    std::size_t n;
-    static void enqueue(void* context) {
-        const Calls& calls = *static_cast<const Calls*>(context);
-        for (std::size_t i = 0; i < calls.n; ++i) calls.trial->enqueue(i);
-    }
-};
-
-// One graph holds each copy of the weights equally often; it is issued until `seconds` have passed.
+// The graph of calls is issued until `seconds` have passed.
 void time_on_gpu(Row& row, const Options& options) {
     const auto trial = row.op->trial(row.shape, options.seed, row.variant->input);
     GpuTrial on_gpu(*trial, *row.variant, options.warm);
     row.copies = on_gpu.copies();
     row.layout_ratio = on_gpu.layout_ratio();
-    const std::size_t turns = (kFewestCalls + row.copies - 1) / row.copies;
-    Calls calls{&on_gpu, std::min(kMostCalls, turns * row.copies)};
-    gpu::Graph graph;
-    graph.record(gpu::Launch::graph, Calls::enqueue, &calls);
-    gpu::Watch watch;
-    const auto issue = [&](int times) {
-        watch.start();
-        for (int i = 0; i < times; ++i) graph.issue();
-        return watch.stop_ns() / times / static_cast<double>(calls.n);
-    };
-    issue(2);  // loads the code
-    const double call_ns = issue(2);
-    const double wanted = options.seconds * 1e9 / (call_ns * static_cast<double>(calls.n));
-    const int times = static_cast<int>(std::clamp(wanted, 1.0, 1e5));
-    issue(times);  // until the clocks have risen
-    for (int i = 0; i < options.repetitions; ++i) row.latency_ns.push_back(issue(times));
+    GpuCalls calls(on_gpu, *row.variant);
+    const double issue_ns = calls.issue_ns(2) * static_cast<double>(calls.per_issue());
+    const int times = static_cast<int>(std::clamp(options.seconds * 1e9 / issue_ns, 1.0, 1e5));
+    calls.issue_ns(times);  // until the clocks have risen
+    for (int i = 0; i < options.repetitions; ++i) row.latency_ns.push_back(calls.issue_ns(times));
 }
 
 std::vector<Row> rows_on_gpu(const Options& options, const OpInfo& op) {
@@ -60,11 +38,8 @@ std::vector<Row> rows_on_gpu(const Options& options, const OpInfo& op) {
     for (const std::string& shape : shapes) {
         require_shape(op, shape);
         for (const VariantBase* variant : selected_variants(op, options.variant)) {
-            if (!variant->on_gpu()) {
-                if (options.variant.empty()) continue;
-                throw Error{fmt::format("--device {}: {}/{} runs on the CPU; leave the option out",
-                                        options.device, op.name, variant->name)};
-            }
+            if (!variant->on_gpu() && options.variant.empty()) continue;
+            require_on_device(*variant, options);
             if (options.variant.empty() && !op.why_not(*variant, shape).empty()) continue;
             const CheckResult result = check_variant(op, *variant, shape, options.seed);
             rows.push_back({&op, variant, shape, result.message});
@@ -95,15 +70,10 @@ void print_gpu_row(const Json& row) {
         roof["gflop_per_s"].get<double>(), roof["memory_roof_gflop_per_s"].get<double>());
 }
 
-int gpu_number(const std::string& device) {
-    const std::size_t colon = device.find(':');
-    return colon == std::string::npos ? 0 : std::stoi(device.substr(colon + 1));
-}
-
 }  // namespace
 
 int run_gpu_bench(const Options& options) {
-    gpu::use(gpu_number(options.device));
+    use_gpu(options.device);
     std::vector<Row> rows;
     for (const OpInfo* op : selected_ops(options)) {
         for (Row& row : rows_on_gpu(options, *op)) rows.push_back(std::move(row));

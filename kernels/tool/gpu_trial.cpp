@@ -8,7 +8,6 @@
 #include <cstring>
 
 #include "kernels/base/error.h"
-#include "kernels/runtime/gpu.h"
 #include "kernels/tool/cold_weights.h"
 
 namespace steady::tool {
@@ -20,6 +19,7 @@ constexpr std::size_t kDeviceUnit = 256;
 constexpr std::int64_t kTimesCache = 3;
 // Of all copies together: of a matrix of which few rows are used, fewer copies must do.
 constexpr std::int64_t kMostBytes = std::int64_t{24} << 30;
+constexpr std::size_t kFewestCalls = 16, kMostCalls = 4096;  // in a graph
 
 // The used rows of one matrix in the variant's layout, and where they begin in it.
 struct Packed {
@@ -53,7 +53,7 @@ std::byte* GpuTrial::allocate(std::size_t bytes, std::size_t offset) {
 }
 
 GpuTrial::GpuTrial(Trial& trial, const VariantBase& variant, bool warm)
-    : trial_(&trial), variant_(&variant), host_args_(trial.args.begin(), trial.args.end()) {
+    : trial_(&trial), host_args_(trial.args.begin(), trial.args.end()) {
     if (trial.args.empty()) {
         throw Error{fmt::format("{}: its cases cannot be copied to a GPU", variant.op),
                     kExitInternal};
@@ -70,15 +70,15 @@ GpuTrial::GpuTrial(Trial& trial, const VariantBase& variant, bool warm)
         gpu::upload(block.device, block.host, static_cast<std::int64_t>(block.bytes));
         blocks_.push_back(block);
     }
-    place_weights(warm);
+    place_weights(variant, warm);
 }
 
-void GpuTrial::place_weights(bool warm) {
+void GpuTrial::place_weights(const VariantBase& variant, bool warm) {
     std::int64_t in_file = 0, in_layout = 0, allocated = 1;
     std::vector<std::vector<Packed>> matrices;
     for (const WeightRef& weight : *trial_->weights) {
-        matrices.push_back(packed(weight, *variant_));
-        allocated += bytes_in_layout(weight, *variant_, weight.shape.rows);
+        matrices.push_back(packed(weight, variant));
+        allocated += bytes_in_layout(weight, variant, weight.shape.rows);
         for (const Range& used : weight.used) in_file += (used.end - used.begin) * weight.row_bytes;
         for (const Packed& part : matrices.back()) {
             in_layout += static_cast<std::int64_t>(part.bytes.size());
@@ -95,7 +95,7 @@ void GpuTrial::place_weights(bool warm) {
     for (std::size_t copy = 0; copy < copies; ++copy) {
         for (std::size_t i = 0; i < matrices.size(); ++i) {
             const WeightRef& weight = (*trial_->weights)[i];
-            const auto whole = bytes_in_layout(weight, *variant_, weight.shape.rows);
+            const auto whole = bytes_in_layout(weight, variant, weight.shape.rows);
             std::byte* device = allocate(static_cast<std::size_t>(whole), 0);
             for (const Packed& part : matrices[i]) {
                 gpu::upload(device + part.begin, part.bytes.data(),
@@ -122,17 +122,41 @@ void GpuTrial::move_pointers(std::vector<std::byte>& args) const {
     }
 }
 
-void GpuTrial::enqueue(std::size_t call) {
+void GpuTrial::enqueue(const VariantBase& variant, std::size_t call) {
     const std::vector<std::byte>& args = args_[call % args_.size()];
     std::memcpy(trial_->args.data(), args.data(), args.size());
     for (std::size_t phase = 0; phase < trial_->phase_rows.size(); ++phase) {
-        trial_->run(*variant_, {0, trial_->phase_rows[phase], static_cast<int>(phase)});
+        trial_->run(variant, {0, trial_->phase_rows[phase], static_cast<int>(phase)});
     }
 }
 
 GpuTrial::~GpuTrial() {
     std::memcpy(trial_->args.data(), host_args_.data(), host_args_.size());
     for (void* each : allocations_) gpu::release(each);
+}
+
+GpuCalls::GpuCalls(GpuTrial& trial, const VariantBase& variant)
+    : trial_(&trial), variant_(&variant) {
+    const std::size_t turns = (kFewestCalls + trial.copies() - 1) / trial.copies();
+    n_ = std::min(kMostCalls, turns * trial.copies());
+    graph_.record(gpu::Launch::graph, enqueue, this);
+    issue_ns(2);
+}
+
+void GpuCalls::enqueue(void* context) {
+    const GpuCalls& calls = *static_cast<const GpuCalls*>(context);
+    for (std::size_t i = 0; i < calls.n_; ++i) calls.trial_->enqueue(*calls.variant_, i);
+}
+
+double GpuCalls::issue_ns(int times) {
+    watch_.start();
+    for (int i = 0; i < times; ++i) graph_.issue();
+    return watch_.stop_ns() / times / static_cast<double>(n_);
+}
+
+void use_gpu(const std::string& device) {
+    const std::size_t colon = device.find(':');
+    gpu::use(colon == std::string::npos ? 0 : std::stoi(device.substr(colon + 1)));
 }
 
 }  // namespace steady::tool

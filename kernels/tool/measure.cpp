@@ -83,12 +83,17 @@ std::string largest_shape(const OpInfo& op) {
     });
 }
 
-void refuse_gpu(const VariantBase& variant) {
-    if (!variant.on_gpu()) return;
+void require_on_device(const VariantBase& variant, const Options& options) {
+    const bool wants_gpu = options.device != "cpu";
+    if (variant.on_gpu() == wants_gpu) return;
+    if (wants_gpu) {
+        throw Error{fmt::format("--device {}: {}/{} runs on the CPU; leave the option out",
+                                options.device, variant.op, variant.name)};
+    }
     throw Error{fmt::format(
-        "{}/{} runs on a GPU and is not timed here, over memory of the host; time it alone by "
-        "`steady-kernels bench --device cuda --op {} --variant {}`, and in a model by "
-        "`steady-engine profile FILE --device cuda --kernel.{}={}`",
+        "{}/{} runs on a GPU: time it alone by `steady-kernels bench --device cuda --op {} "
+        "--variant {}` (duet and tune take --device cuda too), and in a model by `steady-engine "
+        "profile FILE --device cuda --kernel.{}={}`",
         variant.op, variant.name, variant.op, variant.name, variant.op, variant.name)};
 }
 
@@ -102,7 +107,7 @@ std::vector<Row> checked_rows(const Options& options, const OpInfo& op,
     for (const std::string& shape : shapes) {
         for (const VariantBase* variant : variants) {
             if (variant->on_gpu() && options.variant.empty()) continue;
-            refuse_gpu(*variant);
+            require_on_device(*variant, options);
             if (cpu::has(variant->needs) && !op.why_not(*variant, shape).empty() &&
                 options.variant.empty()) {
                 continue;

@@ -26,9 +26,8 @@ struct Row {
 // The model shape that reads most.
 std::string largest_shape(const OpInfo& op);
 
-// Error for a variant of the GPU: a case's memory is the host's, and what a GPU takes to reach it
-// says nothing about the variant.
-void refuse_gpu(const VariantBase& variant);
+// Error for a variant that does not run on --device: over a host's memory a GPU is not timed.
+void require_on_device(const VariantBase& variant, const Options& options);
 
 // The op's variants on each of the shapes, checked; the reference always, for the ratio. Variants
 // that do not support a shape are left out, unless asked for by name. Refusals go to stderr.

@@ -188,10 +188,11 @@ void check_verb(const Options& options) {
     if (options.verb == "disasm" && (options.op.empty() || options.variant.empty())) {
         throw Error{"disasm needs OP/VARIANT, for example q4_0_matvec/avx2"};
     }
-    if (options.device != "cpu" && options.verb != "bench") {
+    if (options.device != "cpu" && options.verb != "bench" && options.verb != "duet" &&
+        options.verb != "tune") {
         throw Error{
-            fmt::format("--device {}: bench takes it, not {}; check, list and disasm need no "
-                        "such option for variants of the GPU",
+            fmt::format("--device {}: bench, duet and tune take it, not {}; check, list and disasm "
+                        "need no such option for variants of the GPU",
                         options.device, options.verb)};
     }
     if (options.device != "cpu" && (options.threads != 1 || options.cut.pieces_per_thread != 0)) {
@@ -247,22 +248,23 @@ std::string usage() {
            "                             [--warm] [--repetitions N] [--seconds S] [--json]\n"
            "       steady-kernels duet   --op OP --a V --b V --shape S --coins 0101… [--chunk N]\n"
            "                             [--warmup N] [--reps N] [--threads T] [--cut C] [--json]\n"
+           "                             [--device cuda[:N]]\n"
            "       steady-kernels tune   [--op OP] [--variant V] [--shape S] [--threads T] "
            "[--warm]\n"
-           "                             [--cache FILE] [--again] [--json]\n"
+           "                             [--cache FILE] [--again] [--device cuda[:N]] [--json]\n"
            "       steady-kernels ladder [--op OP] [--shape S] [--threads T] [--out DIR] [--json]\n"
            "       steady-kernels disasm OP/VARIANT [--counts] [--compute N] [--json]\n"
            "       steady-kernels read   [--threads T] [--json]\n"
            "       steady-kernels bound  [--op OP] [--variant V] [--shape S] [--threads T] "
            "[--warm]\n"
            "                             [--json]\n"
-           "bench --device cuda times variants of the GPU over weights in its memory. disasm "
-           "prints\n"
-           "machine code; --counts prints what it is made of and needs no disassembler; --compute "
-           "N\n"
-           "(80, 90) chooses for which GPUs.\n"
+           "With --device cuda, bench, duet and tune time variants of the GPU over weights in its\n"
+           "memory. disasm prints machine code; --counts prints what it is made of and needs no\n"
+           "disassembler; --compute N (80, 90) chooses for which GPUs.\n"
            "A shape reads rows=768,cols=2048. A cut is static, dynamic or dynamic:N (pieces per\n"
-           "thread). tune searches variant and cut per shape and remembers in FILE\n"
+           "thread). tune searches variant and cut per shape, on a GPU the variant, and remembers "
+           "in "
+           "FILE\n"
            "(.steady/tune.json); its winner is a candidate, not a verdict. ladder writes "
            "its\n"
            "section of DIR/LADDER.md and DIR/ladder-LEVEL.svg. read measures what memory gives, "

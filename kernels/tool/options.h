@@ -35,7 +35,7 @@ struct Options {
     bool again = false;                       // tune: search even when the cache knows
     std::string out;                          // ladder: folder of LADDER.md and the figure
     CutRule cut;                              // bench, duet
-    std::string device = "cpu";               // bench: cpu, cuda or cuda:N
+    std::string device = "cpu";               // bench, duet, tune: cpu, cuda or cuda:N
     int compute = 0;                          // disasm of a GPU variant; 0: the newest compiled
 };
 

@@ -1,5 +1,6 @@
-// The search for an op's fastest variant and cut on one shape. Its winner is a candidate only: the
-// full model at steady state decides, and what was measured here never counts as confirmation.
+// The search for an op's fastest variant and cut on one shape, or variant of a GPU. Its winner is a
+// candidate only: the full model at steady state decides, and what was measured here never counts
+// as confirmation.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -20,8 +21,8 @@ struct TuneKey {
     std::string op, shape;
     int threads = 1;
     bool warm = false;
-    std::string cpu;    // model and the features that may be used
-    std::string build;  // hash of the program: source, compiler and flags
+    std::string machine;  // the CPU's model and the features that may be used, or GPU and driver
+    std::string build;    // hash of the program: source, compiler and flags
 };
 nlohmann::ordered_json to_json(const TuneKey& key);
 

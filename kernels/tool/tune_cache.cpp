@@ -16,8 +16,8 @@ using Json = nlohmann::ordered_json;
 }  // namespace
 
 Json to_json(const TuneKey& key) {
-    return {{"op", key.op},     {"shape", key.shape}, {"threads", key.threads},
-            {"warm", key.warm}, {"cpu", key.cpu},     {"build", key.build}};
+    return {{"op", key.op},     {"shape", key.shape},     {"threads", key.threads},
+            {"warm", key.warm}, {"machine", key.machine}, {"build", key.build}};
 }
 
 Json read_tune_cache(const std::string& path) {

@@ -135,6 +135,17 @@ void check_op(JointCheck& check, const Gate& gate, const std::string& at) {
                      meant.empty() ? "timing an op that is equal in both arms says nothing"
                                    : "did you mean \"" + meant + "\"?");
     }
+    const auto device = [&](const char* arm) {
+        const std::string gpu = gpu_device(check.spec.arms.at(arm));
+        return gpu.empty() ? "cpu" : gpu;
+    };
+    if (device("A") != device("B")) {
+        check.report(
+            at + "/level",
+            fmt::format("\"micro\" with arm A on {} and arm B on {}", device("A"), device("B")),
+            "no micro gate: an op alone is timed on one device",
+            "gates of level block and model compare devices");
+    }
 }
 
 void check_need(JointCheck& check, const Gate& gate, const std::string& at) {

@@ -165,13 +165,28 @@ TEST(GpuDisasm, SaysWhatAListingNeeds) {
     EXPECT_EQ(ran.out, "");
 }
 
+constexpr const char* kProducts = "type=q4_0,rows=4096,cols=2048,matrices=1,input=1,residual=1";
+
+std::vector<std::string> duet(const std::string& a, const std::string& b,
+                              const std::string& device) {
+    std::vector<std::string> words = {"duet",    "--op",    "products", "--a",
+                                      a,         "--b",     b,          "--shape",
+                                      kProducts, "--coins", "0110010",  "--json"};
+    if (!device.empty()) words.insert(words.end(), {"--device", device});
+    return words;
+}
+
 TEST(GpuBench, ComplaintsSayWhatIsAllowed) {
+    if (kNvcc.empty()) GTEST_SKIP() << "this build has no GPU variants";
     const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
         {{"bench", "--device", "gpu"}, "cpu, cuda, or cuda:N"},
         {{"bench", "--device", "cuda:x"}, "cpu, cuda, or cuda:N"},
         {{"bench", "--device", "cuda:"}, "cpu, cuda, or cuda:N"},
-        {{"check", "--device", "cuda"}, "bench takes it, not check"},
+        {{"check", "--device", "cuda"}, "bench, duet and tune take it, not check"},
         {{"bench", "--device", "cuda", "--threads", "2"}, "leave them out"},
+        {{"tune", "--device", "cuda", "--threads", "2"}, "leave them out"},
+        {duet("cuda_planes", "cuda_floats", ""), "duet and tune take --device cuda too"},
+        {duet("cuda_planes", "reference", "cuda"), "reference runs on the CPU"},
         {{"disasm", "add/reference", "--compute", "90"}, "runs on the CPU"},
     };
     for (const auto& [arguments, expected] : cases) {
@@ -185,8 +200,7 @@ TEST(GpuBench, ComplaintsSayWhatIsAllowed) {
 TEST(GpuBench, TimesAVariantOfTheGpu) {
     const Ran ran =
         run({"bench", "--device", "cuda", "--op", "products", "--variant", "cuda_planes", "--shape",
-             "type=q4_0,rows=4096,cols=2048,matrices=1,input=1,residual=1", "--seconds", "0.002",
-             "--repetitions", "3", "--json"});
+             kProducts, "--seconds", "0.002", "--repetitions", "3", "--json"});
     if (ran.code == 2) {
         EXPECT_NE(ran.err.find("GPU"), std::string::npos) << ran.err;
         GTEST_SKIP() << ran.err;
@@ -199,6 +213,49 @@ TEST(GpuBench, TimesAVariantOfTheGpu) {
     EXPECT_GT(row.at("cold_copies"), 1) << row;
     EXPECT_LT(row.at("roofline").at("share_of_read_bandwidth"), 1.2) << row;
     EXPECT_FALSE(row.contains("times_reference"));
+}
+
+// One layout and two; each side has as many values, of times that a GPU takes.
+TEST(GpuDuet, HasAValueOfEachCall) {
+    for (const char* b : {"cuda_threads_512", "cuda_floats"}) {
+        const Ran ran = run(duet("cuda_planes", b, "cuda"));
+        if (ran.code == 2) {
+            EXPECT_NE(ran.err.find("GPU"), std::string::npos) << ran.err;
+            GTEST_SKIP() << ran.err;
+        }
+        ASSERT_EQ(ran.code, 0) << ran.err;
+        const auto document = nlohmann::json::parse(ran.out);
+        EXPECT_NE(document.at("gpu"), "");
+        EXPECT_EQ(document.at("warmup"), 8);
+        for (const char* side : {"a_ns", "b_ns"}) {
+            ASSERT_EQ(document.at(side).size(), 7 * 4) << side;
+            for (const double ns : document.at(side)) {
+                EXPECT_GT(ns, 500) << side;
+                EXPECT_LT(ns, 1e6) << side;
+            }
+        }
+    }
+}
+
+TEST(GpuTune, FindsAVariantOfTheGpuAndRemembersIt) {
+    const std::string cache = testing::TempDir() + "/gpu-tune-" + std::to_string(getpid());
+    const std::vector<std::string> words = {"tune",    "--device", "cuda",    "--op", "products",
+                                            "--shape", kProducts,  "--cache", cache,  "--json"};
+    const Ran ran = run(words);
+    if (ran.code == 2) {
+        EXPECT_NE(ran.err.find("GPU"), std::string::npos) << ran.err;
+        GTEST_SKIP() << ran.err;
+    }
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    const auto document = nlohmann::json::parse(ran.out);
+    EXPECT_NE(document.at("gpu"), "");
+    const auto& found = document.at("results").at(0);
+    const std::string winner = found.at("winner").at("variant");
+    EXPECT_EQ(winner.rfind("cuda_", 0), 0U) << winner;
+    EXPECT_EQ(found.at("winner").at("arm").at("engine_flags").at("device"), "cuda");
+    EXPECT_GT(found.at("rounds").at(0).size(), 8U) << found;
+    EXPECT_EQ(nlohmann::json::parse(run(words).out).at("results").at(0).at("cached"), true);
+    std::filesystem::remove(cache);
 }
 
 }  // namespace

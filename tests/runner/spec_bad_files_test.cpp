@@ -102,6 +102,7 @@ const BadFile kBadFiles[] = {
     {"metric-other-level", "/gates/2/metric", 24, 70, "\"op_ns\"", "block_ns, ffn_ns at level block", "another level"},
     {"metric-typo", "/gates/4/metric", 27, 68, "\"token_ns_90\"", "token_ns_p90", "did you mean \"token_ns_p90\"?"},
     {"op-not-in-arms", "/gates/1/op", 23, 85, "\"rms_norm\"", "q4_0_experts", "equal in both arms"},
+    {"micro-two-devices", "/gates/1/level", 23, 32, "\"micro\" with arm A on cpu and arm B on cuda", "on one device", "block and model"},
     {"need-direction", "/gates/0/need/kl", 22, 48, "\">=1e-4\"", "\"<=\"", ""},
     {"need-syntax", "/gates/0/need/kl", 22, 48, "\"< 1e-4\"", "<= or >= and a number", ""},
     {"need-unknown", "/gates/0/need/perplexity", 22, 42, "unknown key", "top1_agree, kl, kl_max", ""},

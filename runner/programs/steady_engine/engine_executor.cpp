@@ -336,9 +336,22 @@ void EngineExecutor::measure_micro(const MeasureRequest& request, Pair& pair) {
     std::string first = variant("A"), second = variant(pair.kind == PairKind::aa ? "A" : "B");
     const bool b_opens = opens_first(request.layout_seed) == 'B';
     if (b_opens) std::swap(first, second);
-    auto options = child(options_.kernels_path,
-                         {"duet", "--op", request.op, "--shape", shape, "--a", first, "--b", second,
-                          "--coins", b_opens ? complement(pair.coins) : pair.coins, "--json"});
+    std::vector<std::string> arguments = {"duet",
+                                          "--op",
+                                          request.op,
+                                          "--shape",
+                                          shape,
+                                          "--a",
+                                          first,
+                                          "--b",
+                                          second,
+                                          "--coins",
+                                          b_opens ? complement(pair.coins) : pair.coins,
+                                          "--json"};
+    if (const std::string device = gpu_device(*options_.spec); !device.empty()) {
+        arguments.insert(arguments.end(), {"--device", device});
+    }
+    auto options = child(options_.kernels_path, arguments);
     options.limits.address_space.reset();
     const ChildEnd end = run_child(std::move(options), kMicroTimeout_s);
     if (!end.ok()) throw SessionFailure(end.outcome(), end.describe());
