@@ -26,8 +26,9 @@ message(STATUS "GPU variants are built by ${STEADY_NVCC}")
 set(flags -std=c++20 -O3 -lineinfo --extended-lambda -I${CMAKE_SOURCE_DIR} --Werror all-warnings
     # What nvcc makes of our headers for the host's compiler has parentheses of its own.
     -Xcompiler -Wall,-Wextra,-Werror,-Wno-parentheses,-Wno-missing-field-initializers,-march=x86-64-v2)
-# Written for Hopper alone: an older card would find kernels that do nothing.
-set(hopper "^(block_decode|mla_batch|persistent)/|/(cuda_cluster|kernel_deep)\\.cu$")
+# For Hopper alone, besides variants that say so: an older card would find kernels that do nothing, or
+# kernels that only such variants launch.
+set(hopper "^(block_decode|mla_batch|persistent)/|/(cuda_cluster|kernel_deep|kernel_ways)\\.cu$")
 file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*/*.cu)
 foreach(file IN LISTS files)
     file(RELATIVE_PATH name ${CMAKE_CURRENT_SOURCE_DIR} ${file})
@@ -41,8 +42,9 @@ foreach(file IN LISTS files)
     file(STRINGS ${file} device REGEX "__(global|device)__|<<<|launch_body<|_kernel<" LIMIT_COUNT 1)
     if(device)
         set(codes)
+        file(STRINGS ${file} hopper_variant REGEX "compute = 90" LIMIT_COUNT 1)
         foreach(each IN LISTS STEADY_CUDA_ARCHITECTURES)
-            if(each STREQUAL "90a" OR NOT name MATCHES "${hopper}")
+            if(each STREQUAL "90a" OR NOT (hopper_variant OR name MATCHES "${hopper}"))
                 list(APPEND codes -gencode arch=compute_${each},code=sm_${each})
             endif()
         endforeach()

@@ -13,7 +13,7 @@ static void run(const MoeDecode::Args& args, Range range) noexcept {
 }
 
 static const Variant<MoeDecode> variant{"cuda_halves_of_both",
-                                        {.compute = 80,
+                                        {.compute = 90,
                                          .supports = cuda::experts::experts_have_both,
                                          .granule = kWhole,
                                          .input = Input::q8,

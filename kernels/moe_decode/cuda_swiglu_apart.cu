@@ -15,7 +15,7 @@ static void run(const MoeDecode::Args& args, Range range) noexcept {
 static bool supports(const MoeDecodeShape& shape) { return cuda::takes_way(shape, kWay); }
 
 static const Variant<MoeDecode> variant{"cuda_swiglu_apart",
-                                        {.compute = 80,
+                                        {.compute = 90,
                                          .supports = supports,
                                          .granule = kWhole,
                                          .input = Input::q8,

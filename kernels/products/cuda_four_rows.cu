@@ -14,7 +14,7 @@ static void run(const Products::Args& args, Range /*range*/) noexcept {
 }
 
 static const Variant<Products> variant{"cuda_four_rows",
-                                       {.compute = 80,
+                                       {.compute = 90,
                                         .granule = kWhole,
                                         .input = Input::q8,
                                         .layout = planes::kLayout,

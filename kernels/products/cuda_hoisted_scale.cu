@@ -15,7 +15,7 @@ static void run(const Products::Args& args, Range /*range*/) noexcept {
 }
 
 static const Variant<Products> variant{"cuda_hoisted_scale",
-                                       {.compute = 80,
+                                       {.compute = 90,
                                         .granule = kWhole,
                                         .input = Input::f32,
                                         .layout = planes::kLayout,

@@ -13,7 +13,7 @@ static void run(const Products::Args& args, Range /*range*/) noexcept {
 }
 
 static const Variant<Products> variant{"cuda_planes_of_both",
-                                       {.compute = 80,
+                                       {.compute = 90,
                                         .supports = cuda::takes_both,
                                         .granule = kWhole,
                                         .input = Input::q8,

@@ -14,7 +14,7 @@ static void run(const Products::Args& args, Range /*range*/) noexcept {
 }
 
 static const Variant<Products> variant{"cuda_scale_each",
-                                       {.compute = 80,
+                                       {.compute = 90,
                                         .granule = kWhole,
                                         .input = Input::f32,
                                         .layout = planes::kLayout,

@@ -36,7 +36,7 @@ static void run(const TokenRow::Args& args, Range /*range*/) noexcept {
 static bool supports(const TokenRowShape& shape) { return shape.type == Type::q6_k; }
 
 static const Variant<TokenRow> variant{"cuda_planes_of_both",
-                                       {.compute = 80,
+                                       {.compute = 90,
                                         .supports = supports,
                                         .granule = kWhole,
                                         .layout = planes::kBothLayout,
