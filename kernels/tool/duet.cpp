@@ -30,9 +30,7 @@ struct Stock {
     int of[2] = {0, 0};         // which of the above is a side's
 
     Stock(const OpInfo& op, const VariantBase* const (&variants)[2], const Options& options) {
-        const bool shared =
-            variants[0]->input == variants[1]->input && variants[0]->layout == variants[1]->layout;
-        of[1] = shared ? 0 : 1;
+        of[1] = variants[0]->layout == variants[1]->layout ? 0 : 1;
         for (int i = 0; i <= of[1]; ++i) {
             trials[i] = op.trial(options.shape, options.seed, variants[i]->input);
             weights[i] = std::make_unique<Weights>(*trials[i], *variants[i], options.warm);

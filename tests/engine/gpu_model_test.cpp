@@ -274,8 +274,8 @@ double lead(std::span<const float> logits) {
 }
 
 // Each way follows the reference's text, so that one near-tie decides about one token. Where the
-// reference's first token leads by less than rounding can move, nothing is said. With blocks in one
-// op the random routers choose another expert now and then, as expect_most_close() says.
+// reference's first token leads by less than rounding can move, nothing is said. With bytes the
+// random routers choose another expert now and then, as expect_most_close() says.
 TEST_P(Joined, OnAGpuGreedyTokensAreTheReferencesFor256Steps) {
     SKIP_WITHOUT_GPU();
     constexpr std::int64_t kSteps = 256;

@@ -336,22 +336,12 @@ void EngineExecutor::measure_micro(const MeasureRequest& request, Pair& pair) {
     std::string first = variant("A"), second = variant(pair.kind == PairKind::aa ? "A" : "B");
     const bool b_opens = opens_first(request.layout_seed) == 'B';
     if (b_opens) std::swap(first, second);
-    std::vector<std::string> arguments = {"duet",
-                                          "--op",
-                                          request.op,
-                                          "--shape",
-                                          shape,
-                                          "--a",
-                                          first,
-                                          "--b",
-                                          second,
-                                          "--coins",
-                                          b_opens ? complement(pair.coins) : pair.coins,
-                                          "--json"};
-    if (const std::string device = gpu_device(*options_.spec); !device.empty()) {
-        arguments.insert(arguments.end(), {"--device", device});
-    }
-    auto options = child(options_.kernels_path, arguments);
+    const std::string coins = b_opens ? complement(pair.coins) : pair.coins;
+    std::vector<std::string> words = {"duet", "--op", request.op, "--shape", shape, "--json"};
+    words.insert(words.end(), {"--a", first, "--b", second, "--coins", coins});
+    const std::string device = gpu_device(*options_.spec);
+    if (!device.empty()) words.insert(words.end(), {"--device", device});
+    auto options = child(options_.kernels_path, words);
     options.limits.address_space.reset();
     const ChildEnd end = run_child(std::move(options), kMicroTimeout_s);
     if (!end.ok()) throw SessionFailure(end.outcome(), end.describe());
