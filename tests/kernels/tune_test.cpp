@@ -42,7 +42,8 @@ TEST_F(TuneCache, FindsExactlyTheSameKey) {
     for (const auto& change : std::vector<std::function<void(TuneKey&)>>{
              [](TuneKey& k) { k.op = "rope"; }, [](TuneKey& k) { k.shape = "n=65"; },
              [](TuneKey& k) { k.threads = 2; }, [](TuneKey& k) { k.warm = true; },
-             [](TuneKey& k) { k.machine = "another machine"; }, [](TuneKey& k) { k.build = "4567"; }}) {
+             [](TuneKey& k) { k.machine = "another machine"; },
+             [](TuneKey& k) { k.build = "4567"; }}) {
         TuneKey other = key_;
         change(other);
         EXPECT_TRUE(find_tuned(read_tune_cache(path_), other).is_null()) << to_json(other);
