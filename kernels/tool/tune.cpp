@@ -173,6 +173,12 @@ Json search(const Options& options, const OpInfo& op, const std::string& shape, 
     const Json refused = enter_all(field, options, op, shape);
     Json rounds = Json::array();
     std::vector<Contestant>& all = field.all;
+    if (all.empty() && refused.empty()) {
+        throw Error{
+            fmt::format("--device {}: no variant of {} runs there; `steady-kernels list` shows "
+                        "which do",
+                        options.device, op.name)};
+    }
     if (all.empty()) {
         throw Error{fmt::format("{} {}: no variant passes its check here", op.name, shape),
                     kExitInternal};

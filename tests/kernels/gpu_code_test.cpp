@@ -196,15 +196,19 @@ TEST(GpuBench, ComplaintsSayWhatIsAllowed) {
     }
 }
 
+// Whether there is no GPU here, which must be said.
+bool found_no_gpu(const Ran& ran) {
+    if (ran.code != 2) return false;
+    EXPECT_NE(ran.err.find("GPU"), std::string::npos) << ran.err;
+    return true;
+}
+
 // With a GPU: times, rates and the roof. Without one: what is missing.
 TEST(GpuBench, TimesAVariantOfTheGpu) {
     const Ran ran =
         run({"bench", "--device", "cuda", "--op", "products", "--variant", "cuda_planes", "--shape",
              kProducts, "--seconds", "0.002", "--repetitions", "3", "--json"});
-    if (ran.code == 2) {
-        EXPECT_NE(ran.err.find("GPU"), std::string::npos) << ran.err;
-        GTEST_SKIP() << ran.err;
-    }
+    if (found_no_gpu(ran)) GTEST_SKIP() << ran.err;
     ASSERT_EQ(ran.code, 0) << ran.err;
     const auto document = nlohmann::json::parse(ran.out);
     EXPECT_GT(document.at("read_gb_per_s"), 100);
@@ -219,10 +223,7 @@ TEST(GpuBench, TimesAVariantOfTheGpu) {
 TEST(GpuDuet, HasAValueOfEachCall) {
     for (const char* b : {"cuda_threads_512", "cuda_floats"}) {
         const Ran ran = run(duet("cuda_planes", b, "cuda"));
-        if (ran.code == 2) {
-            EXPECT_NE(ran.err.find("GPU"), std::string::npos) << ran.err;
-            GTEST_SKIP() << ran.err;
-        }
+        if (found_no_gpu(ran)) GTEST_SKIP() << ran.err;
         ASSERT_EQ(ran.code, 0) << ran.err;
         const auto document = nlohmann::json::parse(ran.out);
         EXPECT_NE(document.at("gpu"), "");
@@ -242,10 +243,7 @@ TEST(GpuTune, FindsAVariantOfTheGpuAndRemembersIt) {
     const std::vector<std::string> words = {"tune",    "--device", "cuda",    "--op", "products",
                                             "--shape", kProducts,  "--cache", cache,  "--json"};
     const Ran ran = run(words);
-    if (ran.code == 2) {
-        EXPECT_NE(ran.err.find("GPU"), std::string::npos) << ran.err;
-        GTEST_SKIP() << ran.err;
-    }
+    if (found_no_gpu(ran)) GTEST_SKIP() << ran.err;
     ASSERT_EQ(ran.code, 0) << ran.err;
     const auto document = nlohmann::json::parse(ran.out);
     EXPECT_NE(document.at("gpu"), "");
