@@ -29,30 +29,54 @@ set(flags -std=c++20 -O3 -lineinfo --extended-lambda -I${CMAKE_SOURCE_DIR} --Wer
 # For Hopper alone, besides variants that say so: an older card would find kernels that do nothing, or
 # kernels that only such variants launch.
 set(hopper "^(block_decode|mla_batch|persistent)/|/(cuda_cluster|kernel_deep|kernel_ways)\\.cu$")
-file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*/*.cu)
-foreach(file IN LISTS files)
-    file(RELATIVE_PATH name ${CMAKE_CURRENT_SOURCE_DIR} ${file})
+# Compiles a file with flags of its own: gpu_object(NAME FILE FLAGS…), NAME beneath the build's gpu folder.
+function(gpu_object name file)
     set(object ${CMAKE_CURRENT_BINARY_DIR}/gpu/${name}.o)
     cmake_path(GET object PARENT_PATH folder)
     file(MAKE_DIRECTORY ${folder})
+    # The path as given names the variant, as __builtin_FILE() does elsewhere.
+    add_custom_command(OUTPUT ${object} DEPENDS ${file} DEPFILE ${object}.d
+        COMMAND ${STEADY_NVCC} ${flags} ${ARGN} -MD -MF ${object}.d -c ${file} -o ${object} VERBATIM)
+    set(STEADY_GPU_OBJECTS ${STEADY_GPU_OBJECTS} ${object} PARENT_SCOPE)
+endfunction()
+set(groups)
+file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*/*.cu)
+foreach(file IN LISTS files)
+    file(RELATIVE_PATH name ${CMAKE_CURRENT_SOURCE_DIR} ${file})
     # A variant that only says which of a kernel's ways to go has no code for a GPU: as C++ it takes one
     # second, not six. Asked again when the file changes.
     set(codes -x c++)
+    set(kind host)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
     file(STRINGS ${file} device REGEX "__(global|device)__|<<<|launch_body<|_kernel<" LIMIT_COUNT 1)
     if(device)
         set(codes)
+        set(kind device)
         file(STRINGS ${file} hopper_variant REGEX "compute = 90" LIMIT_COUNT 1)
         foreach(each IN LISTS STEADY_CUDA_ARCHITECTURES)
             if(each STREQUAL "90a" OR NOT (hopper_variant OR name MATCHES "${hopper}"))
                 list(APPEND codes -gencode arch=compute_${each},code=sm_${each})
+                string(APPEND kind _${each})
             endif()
         endforeach()
     endif()
-    # The path as given names the variant, as __builtin_FILE() does elsewhere.
-    add_custom_command(OUTPUT ${object} DEPENDS ${file} DEPFILE ${object}.d
-        COMMAND ${STEADY_NVCC} ${flags} ${codes} -MD -MF ${object}.d -c ${file} -o ${object} VERBATIM)
-    list(APPEND STEADY_GPU_OBJECTS ${object})
+    # Five of a file's seven seconds go into headers, CUDA's above all: a folder's files of one kind
+    # together. Each variant is a namespace of its own.
+    if(STEADY_JOIN)
+        cmake_path(GET name PARENT_PATH op)
+        set(group ${op}/joined_${kind})
+        list(APPEND groups ${group})
+        set(codes_${group} ${codes})
+        string(APPEND text_${group} "#include \"kernels/${name}\"\n")
+    else()
+        gpu_object(${name} ${file} ${codes})
+    endif()
+endforeach()
+list(REMOVE_DUPLICATES groups)
+foreach(group IN LISTS groups)
+    set(file ${CMAKE_CURRENT_BINARY_DIR}/gpu/${group}.cu)
+    file(CONFIGURE OUTPUT ${file} CONTENT "${text_${group}}" @ONLY)  # untouched if it says this
+    gpu_object(${group}.cu ${file} ${codes_${group}})
 endforeach()
 # Kernels that another compiler generated, as bytes named steady_<op>_<stem> with a zero behind them.
 file(GLOB generated CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*/*.ptx)

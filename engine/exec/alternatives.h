@@ -26,6 +26,7 @@ struct ModelTraits {
     bool has_experts = false;
     bool experts_are_q4_0 = false;            // gate, up and down of every block
     bool keys_fold = false;                   // attn_k_b is a tensor of its own
+    bool query_ranked = false;                // the query's matrix is two, attn_q_a and attn_q_b
     std::int64_t n_value = 0, head_size = 0;  // of one head, where keys and values are kept in full
 };
 

@@ -177,6 +177,7 @@ struct Admission {
     bool floats = false;  // references are asked for, or a variant of op mla_attention
     bool on_gpu = false;
     bool joined = false;      // step block
+    bool whole = false;       // step block, in one op
     bool whole_fits = false;  // a variant for this device makes a block in one op
     // Formats about as fine as half floats or finer, whose op has a variant that uses this CPU as
     // floats' does.
@@ -194,8 +195,12 @@ std::string why_not_step(const MoeAlternative& moe, const Admission& here) {
 }
 
 std::string why_not_step(const MlaAlternative& mla, const Admission& here) {
-    if (here.joined && (mla.cache != CacheForm::rows || mla.folded)) {
-        return "step block=joined keeps rows of values in the cache, and folds nothing";
+    if (here.joined && mla.cache != CacheForm::rows) {
+        return "step block=joined keeps rows of values in the cache";
+    }
+    if (here.whole && mla.folded) return "step block=whole folds nothing; block=joined does";
+    if (here.joined && mla.folded && !here.traits.query_ranked) {
+        return "step block=joined multiplies attn_k_b into attn_q_b, and this model has attn_q";
     }
     if (mla.format != nullptr && here.cache != Type::f32) {
         return fmt::format("it keeps integers, which does not go with engine flag cache={}",
@@ -374,6 +379,7 @@ KernelPlan resolve_plan(const PlanRequest& request, const UsedShapes& shapes,
     here.whole_fits = whole_blocks_fit(request, std::get<Uses<BlockDecode>>(shapes));
     choose_step("block", block_alternatives(), request, here, plan.block, plan.block_reason);
     here.joined = plan.block->joined;
+    here.whole = plan.block->whole;
     choose_step("moe", moe_alternatives(), request, here, plan.moe, plan.moe_reason);
     choose_step("mla", mla_alternatives(), request, here, plan.mla, plan.mla_reason);
     choose_step("norm", norm_alternatives(), request, here, plan.norm, plan.norm_reason);
@@ -385,6 +391,9 @@ KernelPlan resolve_plan(const PlanRequest& request, const UsedShapes& shapes,
             shape = {1, traits.n_value, traits.head_size, shape.n_positions};
         }
         shape.cache = cache;
+    }
+    for (MlaDecodeShape& shape : std::get<Uses<MlaDecode>>(used).shapes) {
+        shape.folded = plan.mla->folded ? 1 : 0;
     }
     for_each_op(plan.kernels, [&](auto& choice) {
         using Op = typename std::decay_t<decltype(choice)>::OpType;

@@ -181,13 +181,14 @@ void multiply_each(Arm& arm, const Product& product) {
 
 // Fused experts lie in the layout of op q4_0_experts and read its form of activations. Where those
 // are not the matvec's, nothing can multiply them for a batch with the same bits.
-// Where a block's ops are joined, the ops of batches must run where the others do.
+// Where a block's ops are joined, the ops of batches must run where the others do, and they know no
+// folded query.
 std::int64_t usable_batch(const KernelPlan& plan, bool on_gpu, std::int64_t asked,
                           std::int64_t context) {
     const bool there = plan.variant<ProductsBatch>().on_gpu() == on_gpu &&
                        plan.variant<MlaBatch>().on_gpu() == on_gpu &&
                        plan.variant<MoeBatch>().on_gpu() == on_gpu;
-    if (plan.block->joined) return there ? std::min(asked, context) : 1;
+    if (plan.block->joined) return there && !plan.mla->folded ? std::min(asked, context) : 1;
     const bool split = plan.moe->needs_q4_0_experts &&
                        !same_form(plan.variant<Q4_0Experts>(), plan.variant<Q4_0Matvec>());
     return split || !plan.mla->batches ? 1 : std::min(asked, context);

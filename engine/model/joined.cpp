@@ -74,11 +74,13 @@ MlaDecode::Args attention_of(Arm& arm, const Block& b, std::int64_t index, std::
                   c.kv_rank, position + 1, arm.cache.type(), b.attn_v_b.type};
     args.q = j.q;
     args.q_norm = b.attn_q_a_norm;
-    args.q_b = any(b.attn_q_b);
+    const bool folded = arm.plan.mla->folded;
+    args.shape.folded = folded ? 1 : 0;
+    args.q_b = any(folded ? b.attn_q_rot : b.attn_q_b);
     args.kv = j.kv;
     args.kv_norm = b.attn_kv_a_norm;
     args.eps = c.rms_epsilon;
-    args.k_b = any(b.attn_k_b);
+    args.k_b = any(folded ? b.attn_q_folded : b.attn_k_b);
     args.v_b = any(b.attn_v_b);
     args.cos = j.rope_cos;
     args.sin = j.rope_sin;

@@ -201,6 +201,7 @@ void Walk::query(Block& block, const std::string& prefix) {
 // The rotated rows of each head as they are, and the others multiplied by the head's k_b.
 void Walk::folded_query(Block& block, const std::string& prefix) {
     const Config& c = config;
+    uses.traits.query_ranked = c.q_rank != 0;
     uses.traits.keys_fold = c.split_kv_b && query_cols() % block_values(Type::q8_0) == 0;
     if (!uses.traits.keys_fold || (plan != nullptr && !plan->mla->folded)) return;
     const std::int64_t cols = query_cols();

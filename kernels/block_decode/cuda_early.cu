@@ -4,7 +4,7 @@
 #include "kernels/block_decode/cuda.h"
 #include "kernels/layouts/planes.h"
 
-namespace steady {
+namespace steady::cuda_early {
 
 static void run(const BlockDecode::Args& args, Range range) noexcept {
     cuda::run_phase(args, range.phase,
@@ -23,4 +23,4 @@ static const Variant<BlockDecode> variant{"cuda_early",
                                            .pack = planes::pack,
                                            .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_early

@@ -4,7 +4,7 @@
 #include "kernels/block_decode/cuda.h"
 #include "kernels/layouts/planes.h"
 
-namespace steady {
+namespace steady::cuda_handed {
 
 static void run(const BlockDecode::Args& args, Range range) noexcept {
     cuda::run_phase(args, range.phase, {});
@@ -21,4 +21,4 @@ static const Variant<BlockDecode> variant{"cuda_handed",
                                            .pack = planes::pack,
                                            .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_handed

@@ -6,7 +6,7 @@
 #include "kernels/block_decode/cuda.h"
 #include "kernels/layouts/planes.h"
 
-namespace steady {
+namespace steady::cuda_lean {
 
 static void run(const BlockDecode::Args& args, Range range) noexcept {
     cuda::run_phase(args, range.phase, {.tiles = true, .lean = true, .late = true, .split = true});
@@ -24,4 +24,4 @@ static const Variant<BlockDecode> variant{"cuda_lean",
                                            .pack = planes::pack,
                                            .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_lean

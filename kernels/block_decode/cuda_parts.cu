@@ -6,7 +6,7 @@
 #include "kernels/block_decode/cuda.h"
 #include "kernels/layouts/planes.h"
 
-namespace steady {
+namespace steady::cuda_parts {
 
 static void run(const BlockDecode::Args& args, Range range) noexcept {
     cuda::run_phase(
@@ -26,4 +26,4 @@ static const Variant<BlockDecode> variant{"cuda_parts",
                                            .pack = planes::pack,
                                            .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_parts

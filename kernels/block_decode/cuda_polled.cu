@@ -19,7 +19,7 @@
 #include "kernels/block_decode/cuda.h"
 #include "kernels/layouts/planes.h"
 
-namespace steady {
+namespace steady::cuda_polled {
 namespace {
 
 using namespace cuda;
@@ -332,4 +332,4 @@ static const Variant<BlockDecode> variant{"cuda_polled",
                                            .pack = planes::pack,
                                            .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_polled

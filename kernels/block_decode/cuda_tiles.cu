@@ -4,7 +4,7 @@
 #include "kernels/block_decode/cuda.h"
 #include "kernels/layouts/planes.h"
 
-namespace steady {
+namespace steady::cuda_tiles {
 
 static void run(const BlockDecode::Args& args, Range range) noexcept {
     cuda::run_phase(args, range.phase, {.tiles = true});
@@ -21,4 +21,4 @@ static const Variant<BlockDecode> variant{"cuda_tiles",
                                            .pack = planes::pack,
                                            .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_tiles

@@ -7,7 +7,7 @@
 #include "kernels/block_decode/cuda.h"
 #include "kernels/layouts/planes.h"
 
-namespace steady {
+namespace steady::cuda_wide {
 
 static void run(const BlockDecode::Args& args, Range range) noexcept {
     cuda::run_phase(args, range.phase,
@@ -32,4 +32,4 @@ static const Variant<BlockDecode> variant{"cuda_wide",
                                            .pack = planes::pack,
                                            .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_wide

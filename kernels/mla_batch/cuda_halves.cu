@@ -6,7 +6,7 @@
 #include "kernels/layouts/planes.h"
 #include "kernels/mla_batch/cuda.h"
 
-namespace steady {
+namespace steady::cuda_halves {
 namespace {
 
 cuda::TileProduct product_of(const AnyMatrix& m, const cuda::Vectors& x, const MlaBatchShape& s,
@@ -75,4 +75,4 @@ static const Variant<MlaBatch> variant{"cuda_halves",
                                         .pack = planes::pack,
                                         .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_halves

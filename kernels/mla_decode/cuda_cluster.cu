@@ -4,7 +4,7 @@
 #include "kernels/layouts/planes.h"
 #include "kernels/mla_decode/cuda.h"
 
-namespace steady {
+namespace steady::cuda_cluster {
 
 static void run(const MlaDecode::Args& args, Range /*range*/) noexcept {
     const bool deep = args.shape.n_positions > cuda::kDeepFrom && cuda::deep_fits(args);
@@ -26,4 +26,4 @@ static const Variant<MlaDecode> variant{"cuda_cluster",
                                          .pack = planes::pack,
                                          .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_cluster

@@ -3,7 +3,7 @@
 #include "kernels/layouts/planes_and_halves.h"
 #include "kernels/mla_decode/cuda.h"
 
-namespace steady {
+namespace steady::cuda_cluster_of_both {
 
 static void run(const MlaDecode::Args& args, Range /*range*/) noexcept {
     const bool deep = args.shape.n_positions > cuda::kDeepFrom && cuda::deep_fits(args);
@@ -26,4 +26,4 @@ static const Variant<MlaDecode> variant{"cuda_cluster_of_both",
                                          .pack = planes::pack_both,
                                          .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_cluster_of_both

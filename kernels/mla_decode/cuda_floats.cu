@@ -3,7 +3,7 @@
 #include "kernels/layouts/planes.h"
 #include "kernels/mla_decode/cuda.h"
 
-namespace steady {
+namespace steady::cuda_floats {
 
 static void run(const MlaDecode::Args& args, Range /*range*/) noexcept {
     cuda::run_mla_decode(args, true, 1);
@@ -21,4 +21,4 @@ static const Variant<MlaDecode> variant{"cuda_floats",
                                          .pack = planes::pack_floats,
                                          .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_floats

@@ -7,7 +7,7 @@
 #include "kernels/layouts/planes.h"
 #include "kernels/mla_decode/triton_launch.h"
 
-namespace steady {
+namespace steady::cuda_generated_triton {
 
 static void run(const MlaDecode::Args& args, Range /*range*/) noexcept {
     cuda::run_triton_attention<cuda::kTritonAutotunerTiles, cuda::kTritonAutotunerJoin>(args);
@@ -28,4 +28,4 @@ static const Variant<MlaDecode> variant{"cuda_generated_triton",
                                          .pack = planes::pack,
                                          .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_generated_triton

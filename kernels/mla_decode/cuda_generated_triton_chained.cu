@@ -4,7 +4,7 @@
 #include "kernels/layouts/planes.h"
 #include "kernels/mla_decode/triton_launch.h"
 
-namespace steady {
+namespace steady::cuda_generated_triton_chained {
 
 static void run(const MlaDecode::Args& args, Range /*range*/) noexcept {
     cuda::run_triton_attention<cuda::kTritonChainedTiles, cuda::kTritonChainedJoin>(args);
@@ -25,4 +25,4 @@ static const Variant<MlaDecode> variant{"cuda_generated_triton_chained",
                                          .pack = planes::pack,
                                          .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_generated_triton_chained

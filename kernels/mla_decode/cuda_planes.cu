@@ -3,7 +3,7 @@
 #include "kernels/layouts/planes.h"
 #include "kernels/mla_decode/cuda.h"
 
-namespace steady {
+namespace steady::cuda_planes {
 
 static void run(const MlaDecode::Args& args, Range /*range*/) noexcept {
     cuda::run_mla_decode(args, false, 1);
@@ -24,4 +24,4 @@ static const Variant<MlaDecode> variant{"cuda_planes",
                                          .pack = planes::pack,
                                          .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_planes

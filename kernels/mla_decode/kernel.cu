@@ -100,12 +100,16 @@ __device__ void join_blocks(const MlaCall& call, const Memory& m, const Team& te
     finish_vector(m.v, rank, 1, nullptr, {}, bytes);
 }
 
-template <class U>
+// Folded, a head's product with k_b reads what its product with q_b reads, so that the blocks meet
+// once less.
+template <class U, class Keys, bool kFolded>
 __device__ void attention(const MlaCall& call, const Memory& m, const Team& team) {
     const int head = static_cast<int>(blockIdx.x) / team.size;
     const int rank = call.latent.n, head_size = call.n_nope + call.n_rot;
-    HeadProduct<U, 4> q_b(call.q_b, head * head_size, call.ranked ? head_size : 0, team);
-    HeadProduct<U, 2> k_b(call.k_b, head * rank, rank, team);
+    const int query_rows = kFolded ? call.n_rot : head_size;
+    HeadProduct<U, kFolded ? 1 : 4> q_b(call.q_b, head * query_rows, call.ranked ? query_rows : 0,
+                                        team);
+    HeadProduct<Keys, kFolded ? 8 : 2> k_b(call.k_b, head * rank, rank, team);
     HeadProduct<U, 2> v_b(call.v_b, head * call.n_value, call.n_value, team);
     const float4 weights = call.ranked ? first_weights(call.query) : float4{};
     if (call.ranked) q_b.ask();
@@ -129,14 +133,17 @@ __device__ void attention(const MlaCall& call, const Memory& m, const Team& team
     // Nobody writes into a block that has not begun.
     team.meet();
     if (call.ranked) {
-        q_b.finish(m.v, to_all(m.head));
+        q_b.finish(m.v, to_all(m.head + head_size - query_rows));
+        if (kFolded) k_b.finish(m.v, to_all(m.query));
         team.meet();
     }
-    take_vector(m.v, m.head, call.n_nope, !reads_floats(call.k_b));
+    if (!kFolded) take_vector(m.v, m.head, call.n_nope, !reads_floats(call.k_b));
     rotate(call, position, m.head + call.n_nope, m.query + rank);
     __syncthreads();
-    k_b.finish(m.v, to_all(m.query));
-    team.meet();
+    if (!kFolded) {
+        k_b.finish(m.v, to_all(m.query));
+        team.meet();
+    }
     join_warps(call, m, attend_all(call, m, position, team), team);
     team.meet();
     join_blocks(call, m, team, !reads_floats(call.v_b));
@@ -147,14 +154,14 @@ __device__ void attention(const MlaCall& call, const Memory& m, const Team& team
 }
 
 // The three matrices are mostly of one type; where they are not, each finds its own.
-template <class U>
+template <class U, class Keys = U, bool kFolded = false>
 __global__ void __launch_bounds__(kThreads, 2) mla_kernel(const __grid_constant__ MlaCall call) {
     extern __shared__ uint4 memory[];
     let_consumers_start();
     const int widest = max(max(call.ranked ? call.query.n : 0, call.n_nope), call.latent.n);
     const Memory m = memory_at(reinterpret_cast<unsigned char*>(memory), widest,
                                call.n_nope + call.n_rot, call.latent.n + call.n_rot, call.latent.n);
-    attention<U>(call, m, Team::own());
+    attention<U, Keys, kFolded>(call, m, Team::own());
 }
 
 }  // namespace
@@ -199,7 +206,12 @@ void run_mla_decode(const MlaDecode::Args& args, bool as_floats, int cluster) {
     size.shared_bytes = memory_of(args.shape);
     const bool same =
         call.k_b.form == call.v_b.form && (!call.ranked || call.q_b.form == call.k_b.form);
-    if (same && call.k_b.form == Form::q4_0) {
+    if (args.shape.folded == 1) {
+        const bool keys_apart = call.q_b.form == Form::q4_0 && call.v_b.form == Form::q4_0 &&
+                                call.k_b.form == Form::q8_0;
+        keys_apart ? launch(mla_kernel<Unit<Form::q4_0>, Unit<Form::q8_0>, true>, size, call)
+                   : launch(mla_kernel<AnyUnit, AnyUnit, true>, size, call);
+    } else if (same && call.k_b.form == Form::q4_0) {
         launch(mla_kernel<Unit<Form::q4_0>>, size, call);
     } else if (same && call.k_b.form == Form::floats) {
         launch(mla_kernel<Unit<Form::floats>>, size, call);

@@ -295,7 +295,7 @@ __global__ void __launch_bounds__(kThreads, 2) join_kernel(const __grid_constant
 bool deep_fits(const MlaDecode::Args& args) {
     const MlaDecodeShape& s = args.shape;
     const auto q4_0 = [](const AnyMatrix& m) { return !m.present() || m.type == Type::q4_0; };
-    return args.scratch != nullptr && s.cache == Type::f16 && s.kv_rank == kRank &&
+    return args.scratch != nullptr && s.folded == 0 && s.cache == Type::f16 && s.kv_rank == kRank &&
            s.n_rot == kRot && s.n_heads <= kRows && q4_0(args.q_b) && q4_0(args.k_b) &&
            q4_0(args.v_b);
 }

@@ -18,7 +18,8 @@ std::vector<MlaDecode::Shape> MlaDecode::model_shapes() {
             {20, 768, 192, 64, 256, 512, 700},
             {20, 768, 192, 64, 256, 512, 700, Type::f16},
             {16, 0, 128, 64, 128, 512, 130, Type::bf16},
-            {16, 1536, 128, 64, 128, 512, 33, Type::f16}};
+            {16, 1536, 128, 64, 128, 512, 33, Type::f16},
+            {20, 768, 192, 64, 256, 512, 700, Type::f16, Type::q8_0, 1}};
 }
 
 std::vector<MlaDecode::Shape> MlaDecode::odd_shapes(Random& random) {
@@ -27,7 +28,9 @@ std::vector<MlaDecode::Shape> MlaDecode::odd_shapes(Random& random) {
             {2, 32, 32, 2, 8, 32, 1, Type::bf16, Type::q8_0},
             {1, 256, 256, 64, 24, 256, 300, Type::f32, Type::q5_k},
             {5, 512, 256, 16, 16, 512, random.integer(1, 400), Type::f16, Type::q6_k},
-            {2, 64, 32, 8, 16, 64, random.integer(1, 40), Type::f32, Type::q4_1}};
+            {2, 64, 32, 8, 16, 64, random.integer(1, 40), Type::f32, Type::q4_1},
+            {3, 96, 32, 8, 40, 96, random.integer(1, 40), Type::f16, Type::q4_0, 1},
+            {2, 64, 32, 8, 16, 64, 9, Type::f32, Type::f32, 1}};
 }
 
 namespace {
@@ -71,17 +74,18 @@ std::vector<float> cached_row(const MlaDecode::Args& args, std::byte* bytes) {
 // The query of a head in latent space, with its rotated part.
 std::vector<double> latent_query(const MlaDecode::Args& args, std::int64_t head) {
     const MlaDecodeShape& s = args.shape;
-    std::vector<double> q;
+    std::vector<double> q, normed;
     if (s.q_rank != 0) {
-        const auto normed = plain_normed(args.q, args.q_norm, args.eps, s.q_rank);
-        q = product(args.q_b, head * s.head_size(), s.head_size(), normed);
+        normed = plain_normed(args.q, args.q_norm, args.eps, s.q_rank);
+        q = product(args.q_b, head * s.query_rows(), s.query_rows(), normed);
     } else {
         q.assign(args.q + head * s.head_size(), args.q + (head + 1) * s.head_size());
     }
-    const std::int64_t at = *args.position * (s.n_rot / 2);
-    rotate(q, s.n_nope, s.n_rot, args.cos + at, args.sin + at);
-    std::vector<double> latent = product(args.k_b, head * s.kv_rank, s.kv_rank, q);  // n_nope of q
-    latent.insert(latent.end(), q.begin() + s.n_nope, q.end());
+    const std::int64_t at = *args.position * (s.n_rot / 2), first_rot = s.query_rows() - s.n_rot;
+    rotate(q, first_rot, s.n_rot, args.cos + at, args.sin + at);
+    std::vector<double> latent = product(args.k_b, head * s.kv_rank, s.kv_rank,
+                                         s.folded == 1 ? normed : q);  // of q its first n_nope
+    latent.insert(latent.end(), q.begin() + first_rot, q.end());
     return latent;
 }
 
@@ -140,11 +144,11 @@ Case<MlaDecode> MlaDecode::make_case(const Shape& shape, Random& random, Input i
         made.weights.push_back(whole_matrix(shape.type, rows, cols, w));
         return AnyMatrix{shape.type, rows, cols, w};
     };
-    args.k_b = matrix(shape.n_heads * shape.kv_rank, shape.n_nope);
+    args.k_b = matrix(shape.n_heads * shape.kv_rank, shape.key_cols());
     args.v_b = matrix(shape.n_heads * shape.n_value, shape.kv_rank);
     const bool ranked = shape.q_rank != 0;
     if (ranked) {
-        args.q_b = matrix(shape.n_heads * shape.head_size(), shape.q_rank);
+        args.q_b = matrix(shape.n_heads * shape.query_rows(), shape.q_rank);
         args.q_norm = vector(shape.q_rank, 0.5F, 1.5F);
     }
     args.q = vector(ranked ? shape.q_rank : shape.n_heads * shape.head_size(), -1, 1);

@@ -21,7 +21,9 @@ struct MlaDecodeShape {
     std::int64_t n_positions = 0;  // this token's included
     Type cache = Type::f32;        // of the cached values: f32, f16 or bf16
     Type type = Type::q4_0;        // of all three matrices
-    static std::array<ShapeField<MlaDecodeShape>, 9> fields() {
+    // 1: k_b is multiplied into q_b, so that the query comes out in latent space
+    std::int64_t folded = 0;
+    static std::array<ShapeField<MlaDecodeShape>, 10> fields() {
         return {{{"n_heads", &MlaDecodeShape::n_heads},
                  {"q_rank", &MlaDecodeShape::q_rank},
                  {"n_nope", &MlaDecodeShape::n_nope},
@@ -30,11 +32,15 @@ struct MlaDecodeShape {
                  {"kv_rank", &MlaDecodeShape::kv_rank},
                  {"n_positions", &MlaDecodeShape::n_positions},
                  {"cache", nullptr, &MlaDecodeShape::cache},
-                 {"type", nullptr, &MlaDecodeShape::type}}};
+                 {"type", nullptr, &MlaDecodeShape::type},
+                 {"folded", &MlaDecodeShape::folded}}};
     }
     std::string problem() const {
         if (cache != Type::f32 && cache != Type::f16 && cache != Type::bf16) {
             return "cache must be f32, f16 or bf16";
+        }
+        if (folded < 0 || folded > 1 || (folded == 1 && q_rank == 0)) {
+            return "folded must be 0, or 1 where the query has a q_rank";
         }
         const std::int64_t block = block_values(type);
         if (q_rank % block != 0 || n_nope % block != 0 || kv_rank % block != 0) {
@@ -43,10 +49,12 @@ struct MlaDecodeShape {
         return n_heads > 0 && n_nope > 0 && n_rot > 0 && n_rot % 2 == 0 && n_value > 0 &&
                        kv_rank > 0 && n_positions > 0
                    ? ""
-                   : "all but q_rank, cache and type are required, n_rot even";
+                   : "all but q_rank, cache, type and folded are required, n_rot even";
     }
     std::int64_t head_size() const { return n_nope + n_rot; }
     std::int64_t width() const { return kv_rank + n_rot; }
+    std::int64_t query_rows() const { return folded == 1 ? n_rot : head_size(); }  // of q_b, a head's
+    std::int64_t key_cols() const { return folded == 1 ? q_rank : n_nope; }        // of k_b
 };
 
 struct MlaDecode {
@@ -58,11 +66,11 @@ struct MlaDecode {
         Shape shape;
         const float* q = nullptr;        // [q_rank] before its norm, or [n_heads][head_size]
         const float* q_norm = nullptr;   // [q_rank]
-        AnyMatrix q_b;                   // [n_heads][head_size][q_rank], absent without q_rank
+        AnyMatrix q_b;                   // [n_heads][query_rows][q_rank], absent without q_rank
         const float* kv = nullptr;       // [kv_rank + n_rot], before norm and rotation
         const float* kv_norm = nullptr;  // [kv_rank]
         float eps = 0;
-        AnyMatrix k_b;               // [n_heads][kv_rank][n_nope]
+        AnyMatrix k_b;               // [n_heads][kv_rank][key_cols]
         AnyMatrix v_b;               // [n_heads][n_value][kv_rank]
         const float* cos = nullptr;  // [positions][n_rot / 2]
         const float* sin = nullptr;
@@ -84,14 +92,15 @@ struct MlaDecode {
 
     // Row h: q = q_b[h] · normed(q), its last n_rot values rotated; c = [normed(kv) | rotated];
     // cache[position] = c, rounded; a = [k_b[h] · q_nope | q_rot]; p = softmax(scale · a ·
-    // cache[t]); out[h] = v_b[h] · Σ_t p[t] · cache[t][0:kv_rank]
+    // cache[t]); out[h] = v_b[h] · Σ_t p[t] · cache[t][0:kv_rank]. Folded: q_rot = q_b[h] · normed(q),
+    // rotated, and a = [k_b[h] · normed(q) | q_rot].
     static std::int64_t rows(const Shape& shape, int /*phase*/) { return shape.n_heads; }
     static Cost cost(const Shape& s) {
-        const std::int64_t query = s.q_rank == 0 ? 0 : s.head_size() * row_bytes(s.type, s.q_rank);
-        const std::int64_t head = query + s.kv_rank * row_bytes(s.type, s.n_nope) +
+        const std::int64_t query = s.q_rank == 0 ? 0 : s.query_rows() * row_bytes(s.type, s.q_rank);
+        const std::int64_t head = query + s.kv_rank * row_bytes(s.type, s.key_cols()) +
                                   s.n_value * row_bytes(s.type, s.kv_rank);
         const std::int64_t products =
-            s.n_heads * (s.head_size() * s.q_rank + s.kv_rank * (s.n_nope + s.n_value) +
+            s.n_heads * (s.query_rows() * s.q_rank + s.kv_rank * (s.key_cols() + s.n_value) +
                          s.n_positions * (s.width() + s.kv_rank));
         return {.weight_bytes = s.n_heads * head + s.n_positions * row_bytes(s.cache, s.width()),
                 .other_bytes = 4 * (s.q_rank + s.width() + s.n_heads * s.n_value),

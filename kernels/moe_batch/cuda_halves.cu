@@ -4,7 +4,7 @@
 #include "kernels/layouts/planes.h"
 #include "kernels/moe_batch/cuda.h"
 
-namespace steady {
+namespace steady::cuda_halves {
 namespace {
 
 // Gate, up and down of the experts, or of the shared one.
@@ -114,4 +114,4 @@ static const Variant<MoeBatch> variant{"cuda_halves",
                                         .pack = planes::pack,
                                         .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_halves

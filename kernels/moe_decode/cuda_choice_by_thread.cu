@@ -5,7 +5,7 @@
 #include "kernels/layouts/planes.h"
 #include "kernels/moe_decode/cuda.h"
 
-namespace steady {
+namespace steady::cuda_choice_by_thread {
 
 static constexpr auto kWay = cuda::ExpertsWay::choice_by_thread;
 
@@ -26,4 +26,4 @@ static const Variant<MoeDecode> variant{"cuda_choice_by_thread",
                                          .pack = planes::pack,
                                          .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_choice_by_thread

@@ -2,7 +2,7 @@
 #include "kernels/layouts/planes.h"
 #include "kernels/moe_decode/cuda.h"
 
-namespace steady {
+namespace steady::cuda_floats {
 
 static void run(const MoeDecode::Args& args, Range range) noexcept {
     cuda::run_moe_decode(args, range, true);
@@ -19,4 +19,4 @@ static const Variant<MoeDecode> variant{"cuda_floats",
                                          .pack = planes::pack_floats,
                                          .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_floats

@@ -4,7 +4,7 @@
 #include "kernels/layouts/planes.h"
 #include "kernels/moe_decode/cuda.h"
 
-namespace steady {
+namespace steady::cuda_gate_then_up {
 
 static constexpr auto kWay = cuda::ExpertsWay::gate_then_up;
 
@@ -25,4 +25,4 @@ static const Variant<MoeDecode> variant{"cuda_gate_then_up",
                                          .pack = planes::pack,
                                          .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_gate_then_up

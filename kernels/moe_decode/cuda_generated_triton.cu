@@ -7,7 +7,7 @@
 #include "kernels/layouts/planes.h"
 #include "kernels/moe_decode/triton_launch.h"
 
-namespace steady {
+namespace steady::cuda_generated_triton {
 
 static void run(const MoeDecode::Args& args, Range range) noexcept {
     cuda::run_triton_experts<cuda::kTritonAutotunerHidden, cuda::kTritonAutotunerDown>(args, range);
@@ -28,4 +28,4 @@ static const Variant<MoeDecode> variant{"cuda_generated_triton",
                                          .pack = planes::pack,
                                          .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_generated_triton

@@ -4,7 +4,7 @@
 #include "kernels/layouts/planes.h"
 #include "kernels/moe_decode/triton_launch.h"
 
-namespace steady {
+namespace steady::cuda_generated_triton_chained {
 
 static void run(const MoeDecode::Args& args, Range range) noexcept {
     cuda::run_triton_experts<cuda::kTritonChainedHidden, cuda::kTritonChainedDown>(args, range);
@@ -25,4 +25,4 @@ static const Variant<MoeDecode> variant{"cuda_generated_triton_chained",
                                          .pack = planes::pack,
                                          .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_generated_triton_chained

@@ -4,7 +4,7 @@
 // both read halves: 0.41 GB more of some 0.7.
 #include "kernels/moe_decode/body_of_both.h"
 
-namespace steady {
+namespace steady::cuda_halves_of_both {
 
 static void run(const MoeDecode::Args& args, Range range) noexcept {
     // Makes hidden_kernel<> and down_kernel<> for the two forms.
@@ -23,4 +23,4 @@ static const Variant<MoeDecode> variant{"cuda_halves_of_both",
                                          .pack = planes::pack_both,
                                          .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_halves_of_both

@@ -5,7 +5,7 @@
 #include "kernels/layouts/planes.h"
 #include "kernels/moe_decode/cuda.h"
 
-namespace steady {
+namespace steady::cuda_norm_apart {
 
 static constexpr auto kWay = cuda::ExpertsWay::norm_apart;
 
@@ -26,4 +26,4 @@ static const Variant<MoeDecode> variant{"cuda_norm_apart",
                                          .pack = planes::pack,
                                          .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_norm_apart

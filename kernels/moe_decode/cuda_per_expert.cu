@@ -5,7 +5,7 @@
 #include "kernels/layouts/planes.h"
 #include "kernels/moe_decode/cuda.h"
 
-namespace steady {
+namespace steady::cuda_per_expert {
 
 static constexpr auto kWay = cuda::ExpertsWay::per_expert;
 
@@ -26,4 +26,4 @@ static const Variant<MoeDecode> variant{"cuda_per_expert",
                                          .pack = planes::pack,
                                          .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_per_expert

@@ -3,7 +3,7 @@
 #include "kernels/layouts/planes.h"
 #include "kernels/moe_decode/cuda.h"
 
-namespace steady {
+namespace steady::cuda_planes {
 
 static void run(const MoeDecode::Args& args, Range range) noexcept {
     cuda::run_moe_decode(args, range, false);
@@ -24,4 +24,4 @@ static const Variant<MoeDecode> variant{"cuda_planes",
                                          .pack = planes::pack,
                                          .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_planes

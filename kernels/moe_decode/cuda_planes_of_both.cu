@@ -3,7 +3,7 @@
 // %.
 #include "kernels/moe_decode/body_of_both.h"
 
-namespace steady {
+namespace steady::cuda_planes_of_both {
 
 static void run(const MoeDecode::Args& args, Range range) noexcept {
     // Makes hidden_kernel<> and down_kernel<> for the two forms.
@@ -22,4 +22,4 @@ static const Variant<MoeDecode> variant{"cuda_planes_of_both",
                                          .pack = planes::pack_both,
                                          .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_planes_of_both

@@ -4,7 +4,7 @@
 #include "kernels/layouts/planes.h"
 #include "kernels/moe_decode/cuda.h"
 
-namespace steady {
+namespace steady::cuda_shared_apart {
 
 static constexpr auto kWay = cuda::ExpertsWay::shared_apart;
 
@@ -25,4 +25,4 @@ static const Variant<MoeDecode> variant{"cuda_shared_apart",
                                          .pack = planes::pack,
                                          .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_shared_apart

@@ -4,7 +4,7 @@
 #include "kernels/layouts/planes.h"
 #include "kernels/moe_decode/cuda.h"
 
-namespace steady {
+namespace steady::cuda_swiglu_apart {
 
 static constexpr auto kWay = cuda::ExpertsWay::swiglu_apart;
 
@@ -25,4 +25,4 @@ static const Variant<MoeDecode> variant{"cuda_swiglu_apart",
                                          .pack = planes::pack,
                                          .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_swiglu_apart

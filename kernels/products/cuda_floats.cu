@@ -3,7 +3,7 @@
 #include "kernels/layouts/planes.h"
 #include "kernels/products/cuda.h"
 
-namespace steady {
+namespace steady::cuda_floats {
 
 static void run(const Products::Args& args, Range /*range*/) noexcept {
     cuda::run_products(args, true);
@@ -17,4 +17,4 @@ static const Variant<Products> variant{"cuda_floats",
                                         .pack = planes::pack_floats,
                                         .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_floats

@@ -7,7 +7,7 @@
 #include "kernels/layouts/planes.h"
 #include "kernels/products/triton_launch.h"
 
-namespace steady {
+namespace steady::cuda_generated_triton {
 
 static void run(const Products::Args& args, Range /*range*/) noexcept {
     cuda::run_triton<cuda::kTritonAutotuner>(args);
@@ -23,4 +23,4 @@ static const Variant<Products> variant{"cuda_generated_triton",
                                         .pack = planes::pack,
                                         .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_generated_triton

@@ -4,7 +4,7 @@
 #include "kernels/layouts/planes.h"
 #include "kernels/products/triton_launch.h"
 
-namespace steady {
+namespace steady::cuda_generated_triton_chained {
 
 static void run(const Products::Args& args, Range /*range*/) noexcept {
     cuda::run_triton<cuda::kTritonChained>(args);
@@ -20,4 +20,4 @@ static const Variant<Products> variant{"cuda_generated_triton_chained",
                                         .pack = planes::pack,
                                         .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_generated_triton_chained

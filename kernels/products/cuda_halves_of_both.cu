@@ -4,7 +4,7 @@
 // both read halves: 0.41 GB more of some 0.7.
 #include "kernels/products/body_of_both.h"
 
-namespace steady {
+namespace steady::cuda_halves_of_both {
 
 static void run(const Products::Args& args, Range /*range*/) noexcept {
     cuda::run_products_of_both<cuda::Copy::halves>(
@@ -24,4 +24,4 @@ static const Variant<Products> variant{"cuda_halves_of_both",
                                         .pack = planes::pack_both,
                                         .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_halves_of_both

@@ -5,7 +5,7 @@
 #include "kernels/layouts/planes.h"
 #include "kernels/products/body_shapes.h"
 
-namespace steady {
+namespace steady::cuda_hoisted_scale {
 
 static void run(const Products::Args& args, Range /*range*/) noexcept {
     cuda::run_products_shaped<cuda::Shaped<256, 1, 1, cuda::DotFloats<true>>>(
@@ -24,4 +24,4 @@ static const Variant<Products> variant{"cuda_hoisted_scale",
                                         .pack = planes::pack,
                                         .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_hoisted_scale

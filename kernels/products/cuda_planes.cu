@@ -4,7 +4,7 @@
 #include "kernels/layouts/planes.h"
 #include "kernels/products/cuda.h"
 
-namespace steady {
+namespace steady::cuda_planes {
 
 static void run(const Products::Args& args, Range /*range*/) noexcept {
     cuda::run_products(args, false);
@@ -21,4 +21,4 @@ static const Variant<Products> variant{"cuda_planes",
                                         .pack = planes::pack,
                                         .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_planes

@@ -3,7 +3,7 @@
 // %.
 #include "kernels/products/body_of_both.h"
 
-namespace steady {
+namespace steady::cuda_planes_of_both {
 
 static void run(const Products::Args& args, Range /*range*/) noexcept {
     cuda::run_products_of_both<cuda::Copy::planes>(
@@ -23,4 +23,4 @@ static const Variant<Products> variant{"cuda_planes_of_both",
                                         .pack = planes::pack_both,
                                         .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_planes_of_both

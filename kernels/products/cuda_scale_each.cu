@@ -4,7 +4,7 @@
 #include "kernels/layouts/planes.h"
 #include "kernels/products/body_shapes.h"
 
-namespace steady {
+namespace steady::cuda_scale_each {
 
 static void run(const Products::Args& args, Range /*range*/) noexcept {
     cuda::run_products_shaped<cuda::Shaped<256, 1, 1, cuda::DotFloats<false>>>(
@@ -23,4 +23,4 @@ static const Variant<Products> variant{"cuda_scale_each",
                                         .pack = planes::pack,
                                         .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_scale_each

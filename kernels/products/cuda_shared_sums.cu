@@ -4,7 +4,7 @@
 #include "kernels/layouts/planes.h"
 #include "kernels/products/body_ways.h"
 
-namespace steady {
+namespace steady::cuda_shared_sums {
 
 static void run(const Products::Args& args, Range /*range*/) noexcept {
     cuda::run_products_by<cuda::ReadOnce, cuda::SumInShared>(
@@ -23,4 +23,4 @@ static const Variant<Products> variant{"cuda_shared_sums",
                                         .pack = planes::pack,
                                         .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_shared_sums

@@ -4,7 +4,7 @@
 #include "kernels/layouts/planes.h"
 #include "kernels/products/body_shapes.h"
 
-namespace steady {
+namespace steady::cuda_threads_512 {
 
 static void run(const Products::Args& args, Range /*range*/) noexcept {
     cuda::run_products_shaped<cuda::Shaped<512, 1, 1, cuda::DotBytes>>(
@@ -23,4 +23,4 @@ static const Variant<Products> variant{"cuda_threads_512",
                                         .pack = planes::pack,
                                         .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_threads_512

@@ -5,7 +5,7 @@
 #include "kernels/layouts/planes.h"
 #include "kernels/products/body_shapes.h"
 
-namespace steady {
+namespace steady::cuda_two_rows {
 
 static void run(const Products::Args& args, Range /*range*/) noexcept {
     cuda::run_products_shaped<cuda::Shaped<256, 2, 1, cuda::DotBytes>>(
@@ -24,4 +24,4 @@ static const Variant<Products> variant{"cuda_two_rows",
                                         .pack = planes::pack,
                                         .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_two_rows

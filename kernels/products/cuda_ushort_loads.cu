@@ -4,7 +4,7 @@
 #include "kernels/layouts/planes.h"
 #include "kernels/products/body_ways.h"
 
-namespace steady {
+namespace steady::cuda_ushort_loads {
 
 static void run(const Products::Args& args, Range /*range*/) noexcept {
     cuda::run_products_by<cuda::ReadBy<unsigned short>, cuda::SumByShuffles>(
@@ -23,4 +23,4 @@ static const Variant<Products> variant{"cuda_ushort_loads",
                                         .pack = planes::pack,
                                         .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_ushort_loads

@@ -7,7 +7,7 @@
 #include "kernels/layouts/planes.h"
 #include "kernels/products_batch/op.h"
 
-namespace steady {
+namespace steady::cuda_halves {
 namespace {
 
 void run(const ProductsBatch::Args& args, Range /*range*/) noexcept {
@@ -49,4 +49,4 @@ static const Variant<ProductsBatch> variant{"cuda_halves",
                                              .pack = planes::pack,
                                              .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_halves

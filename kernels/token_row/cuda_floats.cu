@@ -2,7 +2,7 @@
 #include "kernels/layouts/planes.h"
 #include "kernels/token_row/cuda.h"
 
-namespace steady {
+namespace steady::cuda_floats {
 
 static void run(const TokenRow::Args& args, Range /*range*/) noexcept {
     cuda::run_token_row(args, true);
@@ -16,4 +16,4 @@ static const Variant<TokenRow> variant{"cuda_floats",
                                         .pack = planes::pack_floats,
                                         .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_floats

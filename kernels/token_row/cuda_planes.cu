@@ -2,7 +2,7 @@
 #include "kernels/layouts/planes.h"
 #include "kernels/token_row/cuda.h"
 
-namespace steady {
+namespace steady::cuda_planes {
 
 static void run(const TokenRow::Args& args, Range /*range*/) noexcept {
     cuda::run_token_row(args, false);
@@ -18,4 +18,4 @@ static const Variant<TokenRow> variant{"cuda_planes",
                                         .pack = planes::pack,
                                         .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_planes

@@ -3,7 +3,7 @@
 #include "kernels/cuda/units_of_both.h"
 #include "kernels/token_row/op.h"
 
-namespace steady {
+namespace steady::cuda_planes_of_both {
 
 static constexpr int kThreads = 256;
 static constexpr cuda::Form kForm = cuda::form_of_both(Type::q6_k, cuda::Copy::planes);
@@ -45,4 +45,4 @@ static const Variant<TokenRow> variant{"cuda_planes_of_both",
                                         .pack = planes::pack_both,
                                         .run = run}};
 
-}  // namespace steady
+}  // namespace steady::cuda_planes_of_both

@@ -135,6 +135,26 @@ TEST_P(Joined, OnTheCpuItIsExact) {
     }
 }
 
+// attn_k_b multiplied into attn_q_b, which is then kept in Q8_0.
+void expect_folded(const std::string& name, const PlanRequest& plan, const char* device, double bound) {
+    Model model(tiny::path(name));
+    const ArmOptions options = with(plan, {{"device", device}});
+    if (!model.uses.traits.keys_fold || !model.uses.traits.query_ranked) {
+        EXPECT_THROW(model.make_arms({options}, 64), Error);
+        return;
+    }
+    const auto arms = model.make_arms({options}, 64);
+    EXPECT_FALSE(arms[0]->weights.blocks[0].attn_k_b.present());
+    for (const tiny::Prompt& prompt : tiny::prompts(name)) {
+        EXPECT_LE(tiny::rel_l2(copy(feed(*arms[0], prompt.tokens)), prompt.exact_last), bound);
+    }
+}
+
+TEST_P(Joined, OnTheCpuAFoldedQueryStaysWithinItsRounding) {
+    expect_folded(GetParam(), {{{"*", "reference"}}, {{"block", "joined"}, {"mla", "folded"}}},
+                  "cpu", 0.03);
+}
+
 #define SKIP_WITHOUT_GPU() \
     if (const std::string why = gpu::why_none(); !why.empty()) GTEST_SKIP() << why
 
@@ -146,6 +166,12 @@ TEST_P(Joined, OnAGpuFloatsAreExact) {
 TEST_P(Joined, OnAGpuChampionsStayWithinTheirBound) {
     SKIP_WITHOUT_GPU();
     expect_close(with(kInParts, {{"device", "cuda"}, {"launch", "stream"}}), tiny::kQuantised);
+}
+
+TEST_P(Joined, OnAGpuAFoldedQueryStaysWithinTheBoundOfEightBits) {
+    SKIP_WITHOUT_GPU();
+    expect_folded(GetParam(), {{}, {{"block", "joined"}, {"mla", "folded"}}}, "cuda",
+                  tiny::kQuantised);
 }
 
 TEST_P(Joined, OnAGpuWholeBlocksStayWithinTheirBoundInTheMiddle) {
