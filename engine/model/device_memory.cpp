@@ -67,9 +67,10 @@ Weights DeviceWeights::on_gpu(const Weights& host, const Config& c) {
     matrix(weights.output);
     vector(weights.output_norm, c.dim);
     for (Block& b : weights.blocks) {
-        for (Matrix* m : {&b.attn_q, &b.attn_q_a, &b.attn_q_b, &b.attn_kv_a_mqa, &b.attn_k_b,
-                          &b.attn_v_b, &b.attn_output, &b.ffn_gate, &b.ffn_up, &b.ffn_down,
-                          &b.ffn_gate_inp, &b.ffn_gate_exps, &b.ffn_up_exps, &b.ffn_down_exps}) {
+        for (Matrix* m :
+             {&b.attn_q, &b.attn_q_a, &b.attn_q_b, &b.attn_q_rot, &b.attn_q_folded,
+              &b.attn_kv_a_mqa, &b.attn_k_b, &b.attn_v_b, &b.attn_output, &b.ffn_gate, &b.ffn_up,
+              &b.ffn_down, &b.ffn_gate_inp, &b.ffn_gate_exps, &b.ffn_up_exps, &b.ffn_down_exps}) {
             matrix(*m);
         }
         vector(b.attn_norm, c.dim);

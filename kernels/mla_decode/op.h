@@ -53,8 +53,9 @@ struct MlaDecodeShape {
     }
     std::int64_t head_size() const { return n_nope + n_rot; }
     std::int64_t width() const { return kv_rank + n_rot; }
-    std::int64_t query_rows() const { return folded == 1 ? n_rot : head_size(); }  // of q_b, a head's
-    std::int64_t key_cols() const { return folded == 1 ? q_rank : n_nope; }        // of k_b
+    // Of a head in q_b, and of k_b.
+    std::int64_t query_rows() const { return folded == 1 ? n_rot : head_size(); }
+    std::int64_t key_cols() const { return folded == 1 ? q_rank : n_nope; }
 };
 
 struct MlaDecode {
@@ -92,8 +93,8 @@ struct MlaDecode {
 
     // Row h: q = q_b[h] · normed(q), its last n_rot values rotated; c = [normed(kv) | rotated];
     // cache[position] = c, rounded; a = [k_b[h] · q_nope | q_rot]; p = softmax(scale · a ·
-    // cache[t]); out[h] = v_b[h] · Σ_t p[t] · cache[t][0:kv_rank]. Folded: q_rot = q_b[h] · normed(q),
-    // rotated, and a = [k_b[h] · normed(q) | q_rot].
+    // cache[t]); out[h] = v_b[h] · Σ_t p[t] · cache[t][0:kv_rank]. Folded: q_rot = q_b[h] ·
+    // normed(q), rotated, and a = [k_b[h] · normed(q) | q_rot].
     static std::int64_t rows(const Shape& shape, int /*phase*/) { return shape.n_heads; }
     static Cost cost(const Shape& s) {
         const std::int64_t query = s.q_rank == 0 ? 0 : s.query_rows() * row_bytes(s.type, s.q_rank);

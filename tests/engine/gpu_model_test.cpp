@@ -136,7 +136,8 @@ TEST_P(Joined, OnTheCpuItIsExact) {
 }
 
 // attn_k_b multiplied into attn_q_b, which is then kept in Q8_0.
-void expect_folded(const std::string& name, const PlanRequest& plan, const char* device, double bound) {
+void expect_folded(const std::string& name, const PlanRequest& plan, const char* device,
+                   double bound) {
     Model model(tiny::path(name));
     const ArmOptions options = with(plan, {{"device", device}});
     if (!model.uses.traits.keys_fold || !model.uses.traits.query_ranked) {
