@@ -174,8 +174,10 @@ MlaCall call_of(const MlaDecode::Args& args, bool as_floats) {
     call.k_b = device_matrix(args.k_b, as_floats);
     call.v_b = device_matrix(args.v_b, as_floats);
     call.ranked = s.q_rank != 0;
-    call.query = {args.q,           args.q_norm,  args.eps,
-                  number(s.q_rank), Make::normed, !reads_floats(call.q_b)};
+    call.query = {
+        args.q,       args.q_norm,
+        args.eps,     number(s.q_rank),
+        Make::normed, !reads_floats(call.q_b) || (s.folded == 1 && !reads_floats(call.k_b))};
     call.q = args.q;
     call.latent = {args.kv, args.kv_norm, args.eps, number(s.kv_rank), Make::normed, false};
     call.n_nope = number(s.n_nope);
