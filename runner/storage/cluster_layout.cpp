@@ -184,6 +184,7 @@ Layout find_layout(const std::string& base_dir) {
     layout.lock_path = layout.base + "/cluster.lock";
     layout.use_path = layout.base + "/cluster.use";
     layout.ready_path = layout.base + "/cluster.ready";
+    layout.schema_path = layout.base + "/cluster.schema";
     layout.cluster_name = "steady-" + sha256_hex(layout.data).substr(0, 8);
     if (::geteuid() == 0) {
         layout.run_as = find_user("postgres");

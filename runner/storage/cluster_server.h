@@ -21,6 +21,7 @@ struct Layout {
     std::string lock_path;           // base/cluster.lock
     std::string use_path;            // base/cluster.use: idle limit; its mtime is the last use
     std::string ready_path;          // base/cluster.ready: the database and life seen ready
+    std::string schema_path;         // base/cluster.schema: the schema that these were seen with
     std::string socket_dir;          // short, see find_layout
     std::string cluster_name;        // steady-<8 hex>, part of every server process's title
     std::optional<Identity> run_as;  // set when we are root

@@ -95,11 +95,22 @@ bool seen_ready(const Layout& layout) {
            std::filesystem::exists(layout.data + "/base/" + database, error);
 }
 
+// A server that starts makes a process even to refuse a connection; what it says of itself costs
+// nothing to read.
+bool takes_connections(const Layout& layout) {
+    std::istringstream lines(life_of(layout));
+    std::string line;
+    for (int i = 0; i < 8; ++i) std::getline(lines, line);
+    return line.rfind("ready", 0) == 0;
+}
+
 void wait_until_ready(const Layout& layout, pid_t pid) {
     const auto give_up = steady_clock::now() + std::chrono::seconds(kStartTimeout_s);
     std::string database, reason;
     for (;;) {
-        const Reach reach = try_connect(layout.url("steady"), database, reason);
+        const Reach reach = takes_connections(layout)
+                                ? try_connect(layout.url("steady"), database, reason)
+                                : Reach::not_yet;
         if (reach == Reach::ready) {
             std::ofstream(layout.ready_path, std::ios::trunc) << database << '\n'
                                                               << life_of(layout) << '\n';
@@ -141,6 +152,19 @@ std::string private_cluster_url(const ClusterOptions& options) {
     wait_until_ready(layout, cluster::start_server(layout));
     cluster::start_idle_timer(layout);
     return layout.url("steady");
+}
+
+bool private_schema_seen(const std::string& schema) {
+    const Layout layout = cluster::find_layout("");
+    return read_line_or_empty(layout.schema_path) ==
+           schema + '\n' + read_line_or_empty(layout.ready_path);
+}
+
+void note_private_schema(const std::string& schema) {
+    const Layout layout = cluster::find_layout("");
+    std::ofstream(layout.schema_path, std::ios::trunc)
+        << schema << '\n'
+        << read_line_or_empty(layout.ready_path) << '\n';
 }
 
 ClusterStatus private_cluster_status(const std::string& base_dir) {

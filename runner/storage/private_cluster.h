@@ -26,6 +26,11 @@ struct ClusterStatus {
 // found, directory not usable, or the server's own words when it does not come up.
 std::string private_cluster_url(const ClusterOptions& options = {});
 
+// Whether that database was seen with this schema since its server started. To ask the server would
+// cost it a process, a third of what a short command takes.
+bool private_schema_seen(const std::string& schema);
+void note_private_schema(const std::string& schema);
+
 // What is there, without starting anything.
 ClusterStatus private_cluster_status(const std::string& base_dir = {});
 

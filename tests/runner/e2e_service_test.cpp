@@ -172,6 +172,15 @@ TEST_F(Service, ASharedSchemaChangesByHandAfterADump) {
     EXPECT_EQ(magic, "PGDMP");
 }
 
+// A short command would otherwise have two connections, of which each costs the server a process.
+TEST_F(Service, AnOwnSchemaIsAskedForOnceInALifeOfItsServer) {
+    run({"queue"});
+    sql("delete from steady.migration where name = '0080_service.sql'");
+    EXPECT_EQ(cli.run({"queue"}).code, 0) << "asked again";
+    run({"db", "stop"});
+    EXPECT_NE(cli.run({"queue"}).code, 0) << "not asked by the next server";
+}
+
 // The drill of a lost database: dump, restore into an empty one, judge every verdict again there.
 TEST_F(Service, ARestoredBackupDecidesTheSame) {
     std::vector<std::string> ids = {"waits"};

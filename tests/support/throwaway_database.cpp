@@ -52,7 +52,7 @@ ThrowawayDatabase::ThrowawayDatabase() {
     static std::atomic<int> number{0};
     const std::string name = fmt::format("test_{}", ++number);
     std::string admin = test_cluster().url;
-    pqxx::connection connection(admin.replace(admin.find("/steady?"), 8, "/postgres?"));
+    pqxx::connection connection(admin.replace(admin.find("/steady?"), 8, "/template1?"));
     pqxx::nontransaction work(connection);
     work.exec(fmt::format("create database {} template steady", name));
     url_ = test_cluster().url;
