@@ -29,6 +29,8 @@ set(flags -std=c++20 -O3 -lineinfo --extended-lambda -I${CMAKE_SOURCE_DIR} --Wer
 # For Hopper alone, besides variants that say so: an older card would find kernels that do nothing, or
 # kernels that only such variants launch.
 set(hopper "^(block_decode|mla_batch|persistent)/|/(cuda_cluster|kernel_deep|kernel_ways)\\.cu$")
+# nvcc's parts get their memory from malloc, and take a sixth less time when that asks for huge pages.
+set(huge_pages GLIBC_TUNABLES=glibc.malloc.hugetlb=1)
 # Compiles a file with flags of its own: gpu_object(NAME FILE FLAGS…), NAME beneath the build's gpu folder.
 function(gpu_object name file)
     set(object ${CMAKE_CURRENT_BINARY_DIR}/gpu/${name}.o)
@@ -36,7 +38,8 @@ function(gpu_object name file)
     file(MAKE_DIRECTORY ${folder})
     # The path as given names the variant, as __builtin_FILE() does elsewhere.
     add_custom_command(OUTPUT ${object} DEPENDS ${file} DEPFILE ${object}.d
-        COMMAND ${STEADY_NVCC} ${flags} ${ARGN} -MD -MF ${object}.d -c ${file} -o ${object} VERBATIM)
+        COMMAND ${CMAKE_COMMAND} -E env ${huge_pages} ${STEADY_NVCC} ${flags} ${ARGN}
+            -MD -MF ${object}.d -c ${file} -o ${object} VERBATIM)
     set(STEADY_GPU_OBJECTS ${STEADY_GPU_OBJECTS} ${object} PARENT_SCOPE)
 endfunction()
 set(groups)
