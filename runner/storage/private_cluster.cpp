@@ -95,22 +95,11 @@ bool seen_ready(const Layout& layout) {
            std::filesystem::exists(layout.data + "/base/" + database, error);
 }
 
-// A server that starts makes a process even to refuse a connection; what it says of itself costs
-// nothing to read.
-bool takes_connections(const Layout& layout) {
-    std::istringstream lines(life_of(layout));
-    std::string line;
-    for (int i = 0; i < 8; ++i) std::getline(lines, line);
-    return line.rfind("ready", 0) == 0;
-}
-
 void wait_until_ready(const Layout& layout, pid_t pid) {
     const auto give_up = steady_clock::now() + std::chrono::seconds(kStartTimeout_s);
     std::string database, reason;
     for (;;) {
-        const Reach reach = takes_connections(layout)
-                                ? try_connect(layout.url("steady"), database, reason)
-                                : Reach::not_yet;
+        const Reach reach = try_connect(layout.url("steady"), database, reason);
         if (reach == Reach::ready) {
             std::ofstream(layout.ready_path, std::ios::trunc) << database << '\n'
                                                               << life_of(layout) << '\n';
