@@ -47,18 +47,24 @@ struct DownCall {
     float* x;
 };
 
-// Where a block chooses.
+// Where a block chooses. Loops over scores load several at once, and the next ones before they know
+// that there are none: these lie in a gap that nobody writes.
+inline constexpr int kScoresGap = 8;
 struct Chosen {
-    float* score;        // [n_experts]
+    float* score;        // [n_experts], and the gap
     float* probability;  // [n_experts]
     int* ids;            // [n_used]
     float* weights;      // [n_used]
 };
 
 __device__ inline Chosen chosen_at(unsigned char* memory, const ExpertChoice& c) {
-    auto* f = reinterpret_cast<float*>(memory);
-    return {f, f + c.n_experts, reinterpret_cast<int*>(f + 2 * c.n_experts),
-            f + 2 * c.n_experts + c.n_used};
+    auto* score = reinterpret_cast<float*>(memory);
+    float* probability = score + c.n_experts + kScoresGap;
+    float* rest = probability + c.n_experts;
+    return {score, probability, reinterpret_cast<int*>(rest), rest + c.n_used};
+}
+inline std::size_t chosen_bytes(const MoeDecodeShape& s) {
+    return static_cast<std::size_t>(8 * (s.n_experts + s.n_used) + 4 * kScoresGap);
 }
 
 __device__ inline float probability_of(const ExpertChoice& c, const float* logits, int e) {
@@ -455,8 +461,7 @@ inline HiddenCall hidden_call(const MoeDecode::Args& args, bool as_floats, Size&
     if (forms.bytes) call.bytes = bytes_at(args);
     size.threads = 256;
     size.blocks = call.expert_blocks + (call.shared + kRowsOfBlock - 1) / kRowsOfBlock;
-    size.shared_bytes = kPartsBytes + vector_bytes(s.cols, bytes) +
-                        static_cast<std::size_t>(8 * (s.n_experts + s.n_used));
+    size.shared_bytes = kPartsBytes + vector_bytes(s.cols, bytes) + chosen_bytes(s);
     return call;
 }
 

@@ -291,8 +291,7 @@ void run_hidden(const MoeDecode::Args& args, ExpertsWay way) {
         case ExpertsWay::choice_apart: {
             Size one;
             one.threads = 256;
-            one.shared_bytes =
-                static_cast<std::size_t>(8 * (args.shape.n_experts + args.shape.n_used));
+            one.shared_bytes = chosen_bytes(args.shape);
             launch(choice_kernel, one, ChoiceCall{call.choice, call.ids, call.weights});
             return launch_hidden<FromMemory>(size, call);
         }
