@@ -7,6 +7,7 @@
 #pragma once
 
 #include "kernels/cuda/rows.h"
+#include "kernels/moe_decode/choice.h"
 #include "kernels/moe_decode/op.h"
 
 // A namespace of its own, since block_decode has calls of the same names.
@@ -14,14 +15,6 @@ namespace steady::cuda::experts {
 
 inline constexpr int kRowsOfBlock =
     32;  // hidden values of a block: one unit of the next product's vector
-
-struct ExpertChoice {
-    const float* logits;
-    const float* bias;
-    int n_experts, n_used;
-    bool sigmoid, normalise;
-    float scale, smallest_sum;
-};
 
 struct HiddenCall {
     Source source;
@@ -46,119 +39,6 @@ struct DownCall {
     Vector bytes;
     float* x;
 };
-
-// Where a block chooses. Loops over scores load several at once, and the next ones before they know
-// that there are none: these lie in a gap that nobody writes.
-inline constexpr int kScoresGap = 8;
-struct Chosen {
-    float* score;        // [n_experts], and the gap
-    float* probability;  // [n_experts]
-    int* ids;            // [n_used]
-    float* weights;      // [n_used]
-};
-
-__device__ inline Chosen chosen_at(unsigned char* memory, const ExpertChoice& c) {
-    auto* score = reinterpret_cast<float*>(memory);
-    float* probability = score + c.n_experts + kScoresGap;
-    float* rest = probability + c.n_experts;
-    return {score, probability, reinterpret_cast<int*>(rest), rest + c.n_used};
-}
-inline std::size_t chosen_bytes(const MoeDecodeShape& s) {
-    return static_cast<std::size_t>(8 * (s.n_experts + s.n_used) + 4 * kScoresGap);
-}
-
-__device__ inline float probability_of(const ExpertChoice& c, const float* logits, int e) {
-    if (c.sigmoid) return 1.0F / (1.0F + expf(-logits[e]));
-    float largest = logits[0], total = 0;
-    for (int o = 1; o < c.n_experts; ++o) largest = fmaxf(largest, logits[o]);
-    for (int o = 0; o < c.n_experts; ++o) total += expf(logits[o] - largest);
-    return expf(logits[e] - largest) / total;
-}
-
-// The chosen experts' weights. All threads of the block.
-__device__ inline void weigh(const ExpertChoice& c, const Chosen& out) {
-    const int t = static_cast<int>(threadIdx.x);
-    if (t < c.n_used) {
-        float sum = 0;
-        for (int k = 0; k < c.n_used; ++k) sum += out.probability[out.ids[k]];
-        const float factor = c.normalise ? c.scale / fmaxf(sum, c.smallest_sum) : c.scale;
-        out.weights[t] = out.probability[out.ids[t]] * factor;
-    }
-    __syncthreads();
-}
-
-// Of every expert the probability and what it is chosen by. All threads of the block.
-__device__ inline void score(const ExpertChoice& c, const Chosen& out) {
-    const int threads = static_cast<int>(blockDim.x), t = static_cast<int>(threadIdx.x);
-    for (int e = t; e < c.n_experts; e += threads) out.score[e] = __ldcg(c.logits + e);
-    if (t < c.n_used) out.ids[t] = t;  // whatever the logits are, ids are experts
-    __syncthreads();
-    for (int e = t; e < c.n_experts; e += threads) {
-        out.probability[e] = probability_of(c, out.score, e);
-    }
-    __syncthreads();
-    for (int e = t; e < c.n_experts; e += threads) {
-        out.score[e] = out.probability[e] + (c.bias != nullptr ? __ldg(c.bias + e) : 0.0F);
-    }
-    __syncthreads();
-}
-
-// As op moe_router: an expert's place is the number of those before it. All threads of the block.
-__device__ inline void choose(const ExpertChoice& c, const Chosen& out) {
-    const int threads = static_cast<int>(blockDim.x), t = static_cast<int>(threadIdx.x);
-    score(c, out);
-    for (int e = t; e < c.n_experts; e += threads) {
-        const float own = out.score[e];
-        int place = 0;
-        for (int o = 0; o < c.n_experts; ++o) {
-            const float other = out.score[o];
-            place += other > own || (other == own && o < e) ? 1 : 0;
-        }
-        if (place < c.n_used) out.ids[place] = e;
-    }
-    __syncthreads();
-    weigh(c, out);
-}
-
-// The same, but one expert after the other: each time the best of those that are left, which one
-// thread looks for, or the lanes of a warp together. Of equals the first.
-template <bool kWarp>
-__device__ inline void choose_in_turn(const ExpertChoice& c, const Chosen& out) {
-    constexpr int kLanes = kWarp ? 32 : 1;
-    const int t = static_cast<int>(threadIdx.x);
-    score(c, out);
-    for (int k = 0; k < c.n_used && t < kLanes; ++k) {
-        int best = -1;
-        float most = 0;
-        for (int e = t; e < c.n_experts; e += kLanes) {
-            bool left = true;
-            for (int o = 0; o < k; ++o) left = left && out.ids[o] != e;
-            if (left && (best < 0 || out.score[e] > most)) {
-                best = e;
-                most = out.score[e];
-            }
-        }
-        if constexpr (kWarp) {
-#pragma unroll
-            for (int step = 16; step > 0; step /= 2) {
-                const int other = __shfl_xor_sync(0xFFFFFFFFU, best, step);
-                const float its = __shfl_xor_sync(0xFFFFFFFFU, most, step);
-                const bool better =
-                    other >= 0 && (best < 0 || its > most || (its == most && other < best));
-                if (better) {
-                    best = other;
-                    most = its;
-                }
-            }
-            __syncwarp();
-        }
-        // Scores that are no numbers compare as no better: ids are experts whatever they are.
-        if (t == 0) out.ids[k] = best < 0 ? k : best;
-        if constexpr (kWarp) __syncwarp();
-    }
-    __syncthreads();
-    weigh(c, out);
-}
 
 // Calls put(r, gate · x, up · x) for rows first + r, r < n, in one lane each. A warp's rows are
 // asked for two at a time; what does not depend on the vector before `ready` makes it. Without kUp
@@ -233,6 +113,7 @@ enum class Pick : int { ranks, thread, warp, read };
 struct Whole {
     static constexpr Part kPart = Part::gated;
     static constexpr Pick kPick = Pick::ranks;
+    static constexpr Weigh kWeigh = Weigh::factor;
     static constexpr bool kFirst = false;  // whether the call says which block is the first
 };
 
@@ -289,7 +170,7 @@ __global__ void __launch_bounds__(256, 2) hidden_kernel(const __grid_constant__ 
             __syncthreads();
         } else {
             if constexpr (Way::kPick == Pick::ranks) {
-                choose(call.choice, chosen);
+                choose<Way::kWeigh>(call.choice, chosen);
             } else {
                 choose_in_turn<Way::kPick == Pick::warp>(call.choice, chosen);
             }
@@ -342,7 +223,8 @@ __device__ void load_of_expert(const DownCall& call, int row, int g, int of_expe
     unit.load(U::row(call.down, __ldcg(call.ids + e) * call.cols + row), g - e * of_expert);
 }
 
-template <class U, class Ready>
+// kBehind: an expert's weight meets its products, not its hidden values.
+template <class U, bool kBehind = false, class Ready>
 __device__ float down_of_experts(const DownCall& call, int row, const Vector& x, Ready ready) {
     constexpr int kN = U::kBytes ? 6 : 8;
     const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -361,7 +243,15 @@ __device__ float down_of_experts(const DownCall& call, int row, const Vector& x,
     float sum = 0;
     for (int first = lane; has_row && first - lane < units; first += 32 * kN) {
         if (first != lane) load(first);
-        sum += dot_part(held, x, first, units);
+        if constexpr (kBehind) {
+#pragma unroll
+            for (int i = 0; i < kN; ++i) {
+                const int g = first + 32 * i;
+                if (g < units) sum += __ldcg(call.weights + g / of_expert) * held[i].dot(x, g);
+            }
+        } else {
+            sum += dot_part(held, x, first, units);
+        }
     }
     return sum;
 }
@@ -385,7 +275,7 @@ __device__ float down_of_shared(const DownCall& call, int row, const Vector& x) 
     return sum;
 }
 
-template <int kRouted, int kShared, int kUnit = 1>
+template <int kRouted, int kShared, int kUnit = 1, bool kBehind = false>
 __global__ void __launch_bounds__(256, 3) down_kernel(const __grid_constant__ DownCall call) {
     extern __shared__ uint4 memory[];
     let_consumers_start();
@@ -396,8 +286,8 @@ __global__ void __launch_bounds__(256, 3) down_kernel(const __grid_constant__ Do
     wait_for_producers();
     float sum = 0;
     with_form_of<kRouted>(call.down.form, [&](auto unit) {
-        sum = down_of_experts<decltype(unit)>(call, row, x, [&] {
-            take_hidden<true, kUnit>(call, x);
+        sum = down_of_experts<decltype(unit), kBehind>(call, row, x, [&] {
+            take_hidden<!kBehind, kUnit>(call, x);
             __syncthreads();
         });
     });

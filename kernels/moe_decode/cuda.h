@@ -25,6 +25,9 @@ enum class ExpertsWay : int {
     choice_by_warp,    // a warp does
     choice_apart,      // a kernel that chooses for all blocks
     norm_apart,        // a kernel that norms
+    scale_apart,       // weights are divided by their sum, then multiplied by the scale
+    reciprocal,        // the sum's reciprocal is an estimate
+    weights_behind,    // weights meet an expert's products, not its hidden values
 };
 bool takes_way(const MoeDecodeShape& shape, ExpertsWay way);
 void run_moe_decode_way(const MoeDecode::Args& args, Range range, ExpertsWay way);

@@ -28,6 +28,12 @@ struct ByThread : Whole {
 struct ByWarp : Whole {
     static constexpr Pick kPick = Pick::warp;
 };
+struct Divided : Whole {
+    static constexpr Weigh kWeigh = Weigh::divided;
+};
+struct Estimated : Whole {
+    static constexpr Weigh kWeigh = Weigh::estimated;
+};
 struct FromMemory : Whole {
     static constexpr Pick kPick = Pick::read;
 };
@@ -38,11 +44,11 @@ void launch_hidden(const Size& size, const HiddenCall& call) {
     launch(hidden_kernel<only(Form::q4_0), only(Form::q5_k), Way>, size, call);
 }
 
-template <int kUnit = 1>
+template <int kUnit = 1, bool kBehind = false>
 void launch_down(const Size& size, const DownCall& call) {
     call.shared_down.form == Form::q6_k
-        ? launch(down_kernel<only(Form::q4_0), only(Form::q6_k), kUnit>, size, call)
-        : launch(down_kernel<only(Form::q4_0), kAnyForm, kUnit>, size, call);
+        ? launch(down_kernel<only(Form::q4_0), only(Form::q6_k), kUnit, kBehind>, size, call)
+        : launch(down_kernel<only(Form::q4_0), kAnyForm, kUnit, kBehind>, size, call);
 }
 
 // Words of 16 bytes of a unit's two products, whose place its bytes take.
@@ -288,6 +294,12 @@ void run_hidden(const MoeDecode::Args& args, ExpertsWay way) {
             return launch_hidden<ByThread>(size, call);
         case ExpertsWay::choice_by_warp:
             return launch_hidden<ByWarp>(size, call);
+        case ExpertsWay::scale_apart:
+            return launch_hidden<Divided>(size, call);
+        case ExpertsWay::reciprocal:
+            return launch_hidden<Estimated>(size, call);
+        case ExpertsWay::weights_behind:
+            return launch_hidden<Whole>(size, call);
         case ExpertsWay::choice_apart: {
             Size one;
             one.threads = 256;
@@ -315,6 +327,8 @@ void run_down(const MoeDecode::Args& args, ExpertsWay way) {
         case ExpertsWay::swiglu_apart:
             call.bytes = bytes_from(args.hidden, 1);
             return launch_down<kUnitOfProducts>(size, call);
+        case ExpertsWay::weights_behind:
+            return launch_down<1, true>(size, call);
         default:
             return run_moe_decode(args, {0, 1, 2}, false);
     }
