@@ -23,7 +23,7 @@ set(STEADY_CUDA_FOLDER ${toolkit})
 find_library(STEADY_CUDART cudart_static HINTS ${toolkit}/lib64 ${toolkit}/lib REQUIRED)
 message(STATUS "GPU variants are built by ${STEADY_NVCC}")
 
-set(flags -std=c++20 -O3 -lineinfo --extended-lambda -I${CMAKE_SOURCE_DIR} --Werror all-warnings
+set(flags -std=c++20 -O3 -lineinfo --no-compress --extended-lambda -I${CMAKE_SOURCE_DIR} --Werror all-warnings
     # What nvcc makes of our headers for the host's compiler has parentheses of its own.
     -Xcompiler -Wall,-Wextra,-Werror,-Wno-parentheses,-Wno-missing-field-initializers,-march=x86-64-v2)
 # For Hopper alone, besides variants that say so: an older card would find kernels that do nothing, or

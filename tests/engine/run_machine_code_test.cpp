@@ -39,6 +39,7 @@ const std::map<std::string, int> kLocal = {
     {"body_kernel<WideBody<__nv_bfloat16> >", 8},
     {"tiles_kernel<(Form)3, 2>", 2},
     {"tiles_kernel<(Form)4, 2>", 2},
+    {"mla_kernel<AnyUnit, AnyUnit, true>", 21},  // a folded query whose matrices differ: no default
 };
 
 // Kernels that read no packed weights.

@@ -205,7 +205,7 @@ std::string database_before(const std::string& next, const std::string& some_url
         return some_url.substr(0, begin) + "/" + database + some_url.substr(end);
     };
     {
-        pqxx::connection admin(of("postgres"));
+        pqxx::connection admin(of("template1"));
         pqxx::nontransaction(admin).exec("create database " + name);
     }
     pqxx::connection connection(of(name));
