@@ -36,7 +36,7 @@ function(gpu_object name file)
     set(object ${CMAKE_CURRENT_BINARY_DIR}/gpu/${name}.o)
     cmake_path(GET object PARENT_PATH folder)
     file(MAKE_DIRECTORY ${folder})
-    # The path as given names the variant, as __builtin_FILE() does elsewhere.
+    # A variant's path, given here or in a joined file, is its name, as elsewhere by __builtin_FILE().
     add_custom_command(OUTPUT ${object} DEPENDS ${file} DEPFILE ${object}.d
         COMMAND ${CMAKE_COMMAND} -E env ${huge_pages} ${STEADY_NVCC} ${flags} ${ARGN}
             -MD -MF ${object}.d -c ${file} -o ${object} VERBATIM)

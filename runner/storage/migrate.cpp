@@ -40,16 +40,6 @@ std::vector<EmbeddedFile> files_in_order() {
     return files;
 }
 
-// Of all files together: what a database of this program's schema was made by.
-std::string hash_of_files() {
-    std::string all;
-    for (const auto& file : files_in_order()) {
-        all += file.name;
-        all += file.bytes;
-    }
-    return sha256_hex(all);
-}
-
 // Files that are not applied yet. Throws when what is applied is not what we carry.
 std::vector<EmbeddedFile> missing_files(std::map<std::string, std::string> applied) {
     std::vector<EmbeddedFile> missing;
@@ -130,6 +120,15 @@ std::string schema_version() {
     return name.substr(0, name.rfind('.'));
 }
 
+std::string schema_hash() {
+    std::string all;
+    for (const auto& file : files_in_order()) {
+        all += file.name;
+        all += file.bytes;
+    }
+    return sha256_hex(all);
+}
+
 void refuse_newer_schema(Connection& connection) {
     connection.transact(
         [](pqxx::transaction_base& transaction) { missing_files(applied_files(transaction)); });
@@ -165,7 +164,7 @@ std::vector<std::string> pending_in(const std::string& url, const std::string& g
 std::string database_url(const std::string& given, bool keep_running) {
     const ChosenDatabase chosen = choose_database(given, keep_running);
     if (chosen.is_private) {
-        const std::string own = hash_of_files();
+        const std::string own = schema_hash();
         if (!private_schema_seen(own)) {
             migrate(chosen.url);
             note_private_schema(own);

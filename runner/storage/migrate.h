@@ -19,6 +19,8 @@ std::vector<std::string> pending_migrations(const std::string& url);
 
 // The newest migration of this binary: "0100_search".
 std::string schema_version();
+// SHA-256 of all its migrations, names and texts: what a database of this schema was made by.
+std::string schema_hash();
 
 // Throws Error when the database has migrations that this binary does not know: somebody brought it
 // up to date for a newer one, and its functions may mean something else now.

@@ -154,6 +154,8 @@ void expect_folded(const std::string& name, const PlanRequest& plan, const char*
 TEST_P(Joined, OnTheCpuAFoldedQueryStaysWithinItsRounding) {
     expect_folded(GetParam(), {{{"*", "reference"}}, {{"block", "joined"}, {"mla", "folded"}}},
                   "cpu", 0.03);
+    const PlanRequest whole{{{"*", "reference"}}, {{"block", "whole"}, {"mla", "folded"}}};
+    EXPECT_THROW(Model(tiny::path(GetParam())).make_arms({with(whole, {})}, 64), Error);
 }
 
 #define SKIP_WITHOUT_GPU() \

@@ -12,12 +12,10 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <span>
 #include <thread>
 
 #include "kernels/base/error.h"
 #include "runner/base/sha256.h"
-#include "runner/platform/embedded.h"
 #include "runner/platform/files.h"
 #include "runner/platform/process.h"
 #include "runner/storage/cluster_server.h"
@@ -26,8 +24,6 @@
 #include "runner/storage/private_cluster.h"
 
 namespace steady {
-
-std::span<const EmbeddedFile> storage_migrations();  // made by steady_embed()
 
 namespace {
 
@@ -40,11 +36,7 @@ std::string name_of_schema(const cluster::Layout& layout) {
          {"/runner/storage/cluster_server.cpp", "/tests/support/ready_cluster.cpp"}) {
         all += read_file(STEADY_SOURCE_DIR + std::string(file));
     }
-    for (const EmbeddedFile& file : storage_migrations()) {
-        all += file.name;
-        all += file.bytes;
-    }
-    return sha256_hex(all).substr(0, 12);
+    return sha256_hex(all + schema_hash()).substr(0, 12);
 }
 
 void copy_all(const fs::path& from, const fs::path& to) {
