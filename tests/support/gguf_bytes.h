@@ -45,8 +45,7 @@ inline std::string with_data(std::string bytes, std::size_t n, std::size_t align
 }
 
 // A descriptor of an unnamed file with these bytes.
-inline int memory_file(std::string_view bytes) {
-    const int descriptor = memfd_create("gguf", MFD_CLOEXEC);
+inline void append_to(int descriptor, std::string_view bytes) {
     std::size_t done = 0;
     while (done < bytes.size()) {
         const ssize_t n = write(descriptor, bytes.data() + done, bytes.size() - done);
@@ -54,6 +53,10 @@ inline int memory_file(std::string_view bytes) {
         done += static_cast<std::size_t>(n);
     }
     EXPECT_EQ(done, bytes.size());
+}
+inline int memory_file(std::string_view bytes) {
+    const int descriptor = memfd_create("gguf", MFD_CLOEXEC);
+    append_to(descriptor, bytes);
     return descriptor;
 }
 
