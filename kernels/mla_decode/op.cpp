@@ -19,7 +19,7 @@ std::vector<MlaDecode::Shape> MlaDecode::model_shapes() {
             {20, 768, 192, 64, 256, 512, 700, Type::f16},
             {16, 0, 128, 64, 128, 512, 130, Type::bf16},
             {16, 1536, 128, 64, 128, 512, 33, Type::f16},
-            {20, 768, 192, 64, 256, 512, 700, Type::f16, Type::q8_0, 1}};
+            {20, 768, 192, 64, 256, 512, 700, Type::f16, Type::q4_0, 1}};
 }
 
 std::vector<MlaDecode::Shape> MlaDecode::odd_shapes(Random& random) {
@@ -138,17 +138,17 @@ Case<MlaDecode> MlaDecode::make_case(const Shape& shape, Random& random, Input i
         return values;
     };
     // Sizes as in a model: a weight of deviation 1 / √cols, so that a product keeps the size.
-    const auto matrix = [&](std::int64_t rows, std::int64_t cols) {
-        auto* w = made.memory.add<std::byte>(Role::weights, rows * row_bytes(shape.type, cols));
-        fill_weights(shape.type, random, rows, cols, w);
-        made.weights.push_back(whole_matrix(shape.type, rows, cols, w));
-        return AnyMatrix{shape.type, rows, cols, w};
+    const auto matrix = [&](Type type, std::int64_t rows, std::int64_t cols) {
+        auto* w = made.memory.add<std::byte>(Role::weights, rows * row_bytes(type, cols));
+        fill_weights(type, random, rows, cols, w);
+        made.weights.push_back(whole_matrix(type, rows, cols, w));
+        return AnyMatrix{type, rows, cols, w};
     };
-    args.k_b = matrix(shape.n_heads * shape.kv_rank, shape.key_cols());
-    args.v_b = matrix(shape.n_heads * shape.n_value, shape.kv_rank);
+    args.k_b = matrix(shape.key_type(), shape.n_heads * shape.kv_rank, shape.key_cols());
+    args.v_b = matrix(shape.type, shape.n_heads * shape.n_value, shape.kv_rank);
     const bool ranked = shape.q_rank != 0;
     if (ranked) {
-        args.q_b = matrix(shape.n_heads * shape.query_rows(), shape.q_rank);
+        args.q_b = matrix(shape.type, shape.n_heads * shape.query_rows(), shape.q_rank);
         args.q_norm = vector(shape.q_rank, 0.5F, 1.5F);
     }
     args.q = vector(ranked ? shape.q_rank : shape.n_heads * shape.head_size(), -1, 1);

@@ -20,8 +20,8 @@ struct MlaDecodeShape {
     std::int64_t n_nope = 0, n_rot = 0, n_value = 0, kv_rank = 0;
     std::int64_t n_positions = 0;  // this token's included
     Type cache = Type::f32;        // of the cached values: f32, f16 or bf16
-    Type type = Type::q4_0;        // of all three matrices
-    // 1: k_b is multiplied into q_b, so that the query comes out in latent space
+    Type type = Type::q4_0;        // of the matrices
+    // 1: k_b is multiplied into q_b, so that the query comes out in latent space, and is of Q8_0
     std::int64_t folded = 0;
     static std::array<ShapeField<MlaDecodeShape>, 10> fields() {
         return {{{"n_heads", &MlaDecodeShape::n_heads},
@@ -46,6 +46,9 @@ struct MlaDecodeShape {
         if (q_rank % block != 0 || n_nope % block != 0 || kv_rank % block != 0) {
             return "q_rank, n_nope and kv_rank must be multiples of the type's block";
         }
+        if (key_cols() % block_values(key_type()) != 0) {
+            return "q_rank must be a multiple of 32 where folded is 1";
+        }
         return n_heads > 0 && n_nope > 0 && n_rot > 0 && n_rot % 2 == 0 && n_value > 0 &&
                        kv_rank > 0 && n_positions > 0
                    ? ""
@@ -56,6 +59,7 @@ struct MlaDecodeShape {
     // Of a head in q_b, and of k_b.
     std::int64_t query_rows() const { return folded == 1 ? n_rot : head_size(); }
     std::int64_t key_cols() const { return folded == 1 ? q_rank : n_nope; }
+    Type key_type() const { return folded == 1 ? Type::q8_0 : type; }
 };
 
 struct MlaDecode {
@@ -98,7 +102,7 @@ struct MlaDecode {
     static std::int64_t rows(const Shape& shape, int /*phase*/) { return shape.n_heads; }
     static Cost cost(const Shape& s) {
         const std::int64_t query = s.q_rank == 0 ? 0 : s.query_rows() * row_bytes(s.type, s.q_rank);
-        const std::int64_t head = query + s.kv_rank * row_bytes(s.type, s.key_cols()) +
+        const std::int64_t head = query + s.kv_rank * row_bytes(s.key_type(), s.key_cols()) +
                                   s.n_value * row_bytes(s.type, s.kv_rank);
         const std::int64_t products =
             s.n_heads * (s.query_rows() * s.q_rank + s.kv_rank * (s.key_cols() + s.n_value) +
