@@ -29,8 +29,6 @@ set(flags -std=c++20 -O3 -lineinfo --no-compress --extended-lambda -I${CMAKE_SOU
 # For Hopper alone, besides variants that say so: an older card would find kernels that do nothing, or
 # kernels that only such variants launch.
 set(hopper "^(block_decode|mla_batch|persistent)/|/(cuda_cluster|kernel_deep|kernel_ways)\\.cu$")
-# nvcc's parts get their memory from malloc, and take a sixth less time when that asks for huge pages.
-set(huge_pages GLIBC_TUNABLES=glibc.malloc.hugetlb=1)
 # Compiles a file with flags of its own: gpu_object(NAME FILE FLAGS…), NAME beneath the build's gpu folder.
 function(gpu_object name file)
     set(object ${CMAKE_CURRENT_BINARY_DIR}/gpu/${name}.o)
@@ -38,7 +36,7 @@ function(gpu_object name file)
     file(MAKE_DIRECTORY ${folder})
     # A variant's path, given here or in a joined file, is its name, as elsewhere by __builtin_FILE().
     add_custom_command(OUTPUT ${object} DEPENDS ${file} DEPFILE ${object}.d
-        COMMAND ${CMAKE_COMMAND} -E env ${huge_pages} ${STEADY_NVCC} ${flags} ${ARGN}
+        COMMAND ${STEADY_HUGE_PAGES} ${STEADY_NVCC} ${flags} ${ARGN}
             -MD -MF ${object}.d -c ${file} -o ${object} VERBATIM)
     set(STEADY_GPU_OBJECTS ${STEADY_GPU_OBJECTS} ${object} PARENT_SCOPE)
 endfunction()
