@@ -44,7 +44,6 @@ inline std::string with_data(std::string bytes, std::size_t n, std::size_t align
     return bytes + std::string(n, '\x11');
 }
 
-// A descriptor of an unnamed file with these bytes.
 inline void append_to(int descriptor, std::string_view bytes) {
     std::size_t done = 0;
     while (done < bytes.size()) {
@@ -54,6 +53,7 @@ inline void append_to(int descriptor, std::string_view bytes) {
     }
     EXPECT_EQ(done, bytes.size());
 }
+// A descriptor of an unnamed file with these bytes.
 inline int memory_file(std::string_view bytes) {
     const int descriptor = memfd_create("gguf", MFD_CLOEXEC);
     append_to(descriptor, bytes);
