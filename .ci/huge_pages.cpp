@@ -1,6 +1,6 @@
 // Loaded before the C library by GCC while it builds this project: asks for huge pages where GCC
-// asks for a megabyte or more. It fills hundreds of them, and on a virtual machine the first use of
-// a page is dear.
+// asks for a megabyte or more. It fills hundreds of them, and each small page costs time twice:
+// when it is first used, and whenever the processor looks up where it lies.
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>

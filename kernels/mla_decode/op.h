@@ -21,7 +21,7 @@ struct MlaDecodeShape {
     std::int64_t n_positions = 0;  // this token's included
     Type cache = Type::f32;        // of the cached values: f32, f16 or bf16
     Type type = Type::q4_0;        // of the matrices
-    // 1: k_b is multiplied into q_b, so that the query comes out in latent space, and is of Q8_0
+    // 1: k_b is multiplied into q_b, in Q8_0, so that the query comes out in latent space
     std::int64_t folded = 0;
     static std::array<ShapeField<MlaDecodeShape>, 10> fields() {
         return {{{"n_heads", &MlaDecodeShape::n_heads},
