@@ -17,6 +17,7 @@ struct PolledFirstCall {
     int copies;    // of the query, and of all squares
     uint4* clear;  // where fresh
     int n_clear;
+    Matrix shared_gate, shared_up;  // to prefetch, or of no rows
 };
 
 #ifdef __CUDACC__
@@ -93,6 +94,11 @@ struct PolledFirstBody {
             } else if (lane < kGroup) {
                 tell_float(polled.query_whole + group * kGroup + lane, values[lane]);
             }
+        }
+        // Memory rests while attention computes.
+        if (t == kThreads - 1) {
+            prefetch_part(polled.shared_gate, 0, polled.shared_gate.rows, block, place.blocks());
+            prefetch_part(polled.shared_up, 0, polled.shared_up.rows, block, place.blocks());
         }
         // This kernel's end says that the one before has ended.
         if (!polled.fresh && block == 0) place.wait();

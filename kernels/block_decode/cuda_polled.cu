@@ -109,6 +109,10 @@ void run_polled_first(const BlockDecode::Args& args, const Turn& turn) {
     first.x = args.first.x;
     first.norm = args.first.norm;
     call.fresh = turn.fresh;
+    if (args.shape.n_used > 0 && !is_deep(args.shape)) {
+        call.shared_gate = device_matrix(args.experts.shared_gate, false);
+        call.shared_up = device_matrix(args.experts.shared_up, false);
+    }
     if (!turn.fresh) {
         first.handed = before.x;
         first.squares = before.x_squares;
