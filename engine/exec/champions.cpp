@@ -151,7 +151,7 @@ constexpr Champion kChampions[] = {
     {"mla_decode", "cuda_floats", ""},
     {"moe_decode", "cuda_planes", ""},
     {"moe_decode", "cuda_floats", ""},
-    {"block_decode", "cuda_polled", "2026-11-28-gpu-polled-full-3b1c1b00-r1c33280f", kH100},
+    {"block_decode", "cuda_polled", "2026-11-29-gpu-polled-full-3b1c1b00-re1ed63af", kH100},
     {"block_decode", "cuda_wide", "2026-11-28-gpu-wide-full-8192-48f20707-r22895f94", kH100},
     {"block_decode", "cuda_parts", "2026-11-27-gpu-parts-full-deep-f008959e", kH100},
     {"block_decode", "cuda_early", "2026-11-26-gpu-early-full-944f5d52", kH100},
