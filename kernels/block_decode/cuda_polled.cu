@@ -109,7 +109,7 @@ void run_polled_first(const BlockDecode::Args& args, const Turn& turn) {
     first.x = args.first.x;
     first.norm = args.first.norm;
     call.fresh = turn.fresh;
-    // Deep in a text, and for a dense block's whole feed-forward, it was not measured.
+    // Measured at a text's beginning, with experts; elsewhere nothing is asked for early.
     if (args.shape.n_used > 0 && !is_deep(args.shape)) {
         call.shared_gate = device_matrix(args.experts.shared_gate, false);
         call.shared_up = device_matrix(args.experts.shared_up, false);
