@@ -1,7 +1,8 @@
 // The feed-forward's hidden values, of a block whose kernels look for their vectors (polled.h). One
 // warp of a block chooses, for itself: only as many experts as it takes to know the block's own,
-// whose rows it asks for. Experts are dealt out from the last one on: the last blocks find no room
-// at first, and the first expert takes the fewest instructions. For .cu files alone.
+// whose rows it asks for. The shared expert's blocks come first: they wait for no choice, and make
+// room for blocks that find none at first. Behind them experts are dealt out from the last one on:
+// whose blocks begin late takes the fewest instructions, or is told already. For .cu files alone.
 #pragma once
 
 #include "kernels/block_decode/body_hidden.h"
@@ -126,9 +127,13 @@ struct PolledHiddenBody {
         place.let_consumers_start();
         const int t = static_cast<int>(threadIdx.x), warp = t / 32, lane = t % 32;
         const int block = place.block(), routed_groups = r.n_used * call.expert_groups;
-        const bool routed = block < routed_groups;
-        const int slot = routed ? r.n_used - 1 - block / call.expert_groups : 0;
-        const int group = routed ? slot * call.expert_groups + block % call.expert_groups : block;
+        const int shared_groups = call.shared / kGroup, own_block = block - shared_groups;
+        const bool routed = own_block >= 0;
+        const int slot = routed ? r.n_used - 1 - own_block / call.expert_groups : 0;
+        const int group = routed ? slot * call.expert_groups + own_block % call.expert_groups
+                                 : routed_groups + block;
+        // One that chooses all experts, or any of a dense block's.
+        const bool tells = r.n_used > 0 ? own_block == 0 : block == 0;
         const Handed x = handed_at(memory, call.n);
         const Matrix& gate = routed ? call.gate : call.shared_gate;
         const Matrix& up = routed ? call.up : call.shared_up;
@@ -159,28 +164,36 @@ struct PolledHiddenBody {
                 if (r.bias != nullptr && lane < r.n_experts / 4) {
                     bias = __ldg(reinterpret_cast<const float4*>(r.bias) + lane);
                 }
-                const float4 logits = WarpChoice::logits(r, copy);
-                await(kept.arrivals + 2);
-                const float factor = kept.factor;
-                WarpChoice choice;
-                choice.begin(r, logits, factor, bias);
-                const int needed = group == 0 ? r.n_used : slot + 1;
+                // A block that began late finds its expert told, and need not choose.
+                const auto ask_for_expert = [&](unsigned id) {
+                    ask_for(static_cast<long long>(id) * call.hidden +
+                            group % call.expert_groups * kGroup);
+                };
+                unsigned told = tells ? kAbsent : look(polled.ids + slot);
+                told = __shfl_sync(0xFFFFFFFFU, told, 0);
                 float probability = 0, total = 0, own_probability = 0;
                 int own_id = 0;
+                if (told == kAbsent) {
+                    const float4 logits = WarpChoice::logits(r, copy);
+                    if (!tells) told = look(polled.ids + slot);
+                    await(kept.arrivals + 2);
+                    const float factor = kept.factor;
+                    WarpChoice choice;
+                    choice.begin(r, logits, factor, bias);
+                    told = __shfl_sync(0xFFFFFFFFU, told, 0);
 #pragma unroll 1
-                for (int i = 0; i < needed; ++i) {
-                    const int id = choice.next(probability);
-                    total += probability;
-                    if (i == lane) {
-                        own_id = id;
-                        own_probability = probability;
-                    }
-                    if (i == slot) {
-                        ask_for(static_cast<long long>(id) * call.hidden +
-                                group % call.expert_groups * kGroup);
+                    for (int i = 0; i <= slot && told == kAbsent; ++i) {
+                        const int id = choice.next(probability);
+                        total += probability;
+                        if (i == lane) {
+                            own_id = id;
+                            own_probability = probability;
+                        }
+                        if (i == slot) ask_for_expert(static_cast<unsigned>(id));
                     }
                 }
-                if (group == 0 && lane < r.n_used) {
+                if (told != kAbsent) ask_for_expert(told);
+                if (tells && lane < r.n_used) {
                     const float share =
                         r.normalise ? r.scale / fmaxf(total, r.smallest_sum) : r.scale;
                     tell_word(polled.ids + lane, static_cast<unsigned>(own_id));
@@ -198,7 +211,7 @@ struct PolledHiddenBody {
         }
         // The output product's kernel has ended long since, and so has attention: who sees this
         // block's values, or `go`, may rely on that.
-        if (group == 0) place.wait();
+        if (tells) place.wait();
         __syncthreads();
         const float factor = kept.factor;
         await(kept.arrivals + warp / 4);
@@ -221,7 +234,7 @@ struct PolledHiddenBody {
             const int n_hidden = r.n_used * call.hidden + call.shared;
             hand_polled({call.out, nullptr, n_hidden}, kHiddenCopies, group, kept.values,
                         {1, 1, 1, 1});
-            if (group == 0 && lane == 0) tell_word(polled.go, 1);
+            if (tells && lane == 0) tell_word(polled.go, 1);
         }
 #endif
     }
