@@ -12,6 +12,7 @@ namespace steady {
 namespace {
 
 constexpr std::string_view kH100 = "NVIDIA H100 80GB HBM3";
+constexpr std::string_view kH200 = "NVIDIA H200";
 
 constexpr Champion kChampions[] = {
     {"block", "apart", ""},
@@ -151,7 +152,7 @@ constexpr Champion kChampions[] = {
     {"mla_decode", "cuda_floats", ""},
     {"moe_decode", "cuda_planes", ""},
     {"moe_decode", "cuda_floats", ""},
-    {"block_decode", "cuda_polled", "2026-11-29-gpu-polled-full-3b1c1b00-re1ed63af", kH100},
+    {"block_decode", "cuda_polled", "2026-11-29-gpu-polled-full-3b1c1b00-r4eb3aa75", kH200},
     {"block_decode", "cuda_wide", "2026-11-28-gpu-wide-full-8192-48f20707-r22895f94", kH100},
     {"block_decode", "cuda_parts", "2026-11-27-gpu-parts-full-deep-f008959e", kH100},
     {"block_decode", "cuda_early", "2026-11-26-gpu-early-full-944f5d52", kH100},
@@ -179,7 +180,7 @@ constexpr Champion kChampions[] = {
 };
 
 constexpr Champion kFlags[] = {
-    {"launch", "dependent", "2026-11-24-gpu-dependent-full-9441eeb6", "NVIDIA H200"},
+    {"launch", "dependent", "2026-11-24-gpu-dependent-full-9441eeb6", kH200},
     {"batch", "512", "2026-11-25-gpu-prompt-582c4611", kH100},
     {"batch", "256", "2026-11-28-champion-zen5-batch-ab27ba58", "amd-26-avx512_vnni"},
 };

@@ -68,7 +68,7 @@ constexpr MeasuredCode kMeasured[] = {
     {"mla_attention_i16", "avx512_vnni", "328b854c137d70d9", kOpen},
     {"mla_attention_i16", "avx2", "b90a70b01a5e65ca", kOpen},
     {"mla_attention_i8x2", "amx_int8", "32f87cad27fee341"},
-    {"block_decode", "cuda_polled", "b115004d57fa8a48"},
+    {"block_decode", "cuda_polled", "b2516e4faaa37bb2"},
     {"block_decode", "cuda_wide", "dd1a1c52c3a37c9b"},
     {"block_decode", "cuda_parts", "b80b0ec3de39df7f", kOpen},
     {"block_decode", "cuda_early", "7089d0f7757c67a3", kOpen},
