@@ -1,8 +1,9 @@
 // The feed-forward's hidden values, of a block whose kernels look for their vectors (polled.h). One
 // warp of a block chooses, for itself: only as many experts as it takes to know the block's own,
-// whose rows it asks for. The shared expert's blocks come first: they wait for no choice, and make
-// room for blocks that find none at first. Behind them experts are dealt out from the last one on:
-// whose blocks begin late takes the fewest instructions, or is told already. For .cu files alone.
+// whose rows it asks for. The shared expert's blocks come first: they wait for no choice, end early
+// and make room for blocks that find none at first. Those belong to the experts chosen first, which
+// take the fewest instructions; by then the telling block may have told which they are. For .cu
+// files alone.
 #pragma once
 
 #include "kernels/block_decode/body_hidden.h"
@@ -132,7 +133,8 @@ struct PolledHiddenBody {
         const int slot = routed ? r.n_used - 1 - own_block / call.expert_groups : 0;
         const int group = routed ? slot * call.expert_groups + own_block % call.expert_groups
                                  : routed_groups + block;
-        // One that chooses all experts, or any of a dense block's.
+        // It tells the choice and `go`: a block of the expert chosen last, which chooses all; or,
+        // of a dense block, the first.
         const bool tells = r.n_used > 0 ? own_block == 0 : block == 0;
         const Handed x = handed_at(memory, call.n);
         const Matrix& gate = routed ? call.gate : call.shared_gate;
@@ -164,7 +166,7 @@ struct PolledHiddenBody {
                 if (r.bias != nullptr && lane < r.n_experts / 4) {
                     bias = __ldg(reinterpret_cast<const float4*>(r.bias) + lane);
                 }
-                // A block that began late finds its expert told, and need not choose.
+                // A block that began late may find its expert told; then it does not choose.
                 const auto ask_for_expert = [&](unsigned id) {
                     ask_for(static_cast<long long>(id) * call.hidden +
                             group % call.expert_groups * kGroup);

@@ -94,8 +94,8 @@ struct PolledOutputsBody {
             take_units<2>(x, handed, n / 32, 0, n_routed / 32, 0);
             __syncthreads();
         }
-        // Who handed the first group of values over knew that the output product's kernel had
-        // ended.
+        // The block that told the choice handed its values over when the output product's kernel
+        // had ended.
         float before = 0;
         if (warp == 0) before = __ldcg(call.x + group * kGroup + lane % kGroup);
         if (call.n_used > 0) {
