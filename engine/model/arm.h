@@ -51,12 +51,12 @@ struct Arm {
     State state;
     ThreadPool pool;
     EngineOps::Tuple<Counted> counters;
-    std::unique_ptr<Joined> joined;                             // where step block joins the ops
-    std::array<EngineOps::Tuple<Counted>, 8> graph_counters{};  // of its graphs' passes
-    std::int64_t joined_position = 0;                           // of the last embed_joined
-    std::unique_ptr<gpu::Watch> watch;                          // on a GPU
-    bool timed = false;                                         // fill ns and bytes of the counters
-    Trace trace;                                                // empty: nothing is recorded
+    std::unique_ptr<Joined> joined;                              // where step block joins the ops
+    std::array<EngineOps::Tuple<Counted>, 10> graph_counters{};  // of its graphs' passes
+    std::int64_t joined_position = 0;                            // of the last embed_joined
+    std::unique_ptr<gpu::Watch> watch;                           // on a GPU
+    bool timed = false;  // fill ns and bytes of the counters
+    Trace trace;         // empty: nothing is recorded
 
     bool on_gpu() const { return options.gpu >= 0; }
     void note(std::string_view name, std::int64_t block, std::span<const float> values) const {

@@ -14,9 +14,10 @@ namespace {
 // Passes that may be enqueued before the host waits for them.
 constexpr std::int64_t kAhead = 64;
 // Passes before and from these positions on are recorded apart: a recorded pass does what its
-// position asked for, and variants of attention may choose by it. The last two are where the 132
-// blocks of kernels/block_decode/kernel_parts.cu need a second tile of 48 and of 64.
-constexpr std::int64_t kDepths[] = {512, 132 * 48, 132 * 64};
+// position asked for, and variants of attention may choose by it. Before the first two
+// kernels/block_decode/cuda_polled.cu has room for that many; the last two are where the 132 blocks
+// of kernel_parts.cu beside it need a second tile of 48 and of 64.
+constexpr std::int64_t kDepths[] = {320, 512, 132 * 48, 132 * 64};
 static_assert(std::tuple_size_v<decltype(Joined::graphs)> == 2 * (std::size(kDepths) + 1));
 static_assert(std::tuple_size_v<decltype(Arm::graph_counters)> == 2 * (std::size(kDepths) + 1));
 

@@ -61,7 +61,7 @@ struct Joined {
     std::int64_t n_passes = 0;
     // Without and with logits; from each of kDepths positions on others, since variants may then do
     // otherwise.
-    std::array<gpu::Graph, 8> graphs;
+    std::array<gpu::Graph, 10> graphs;
     JoinedBatch batch;
 
 private:

@@ -16,6 +16,7 @@ struct PolledAttentionCall {
     const unsigned char* query;
     const float *query_squares, *query_whole, *kv, *kv_squares;
     unsigned char* values;
+    int n_places;  // positions that there is room for, a multiple of four
     uint4* clear;  // the other set
     int n_clear;
 };
@@ -24,15 +25,14 @@ constexpr int kColumnsOfBlock = kKnownRank / kAttentionTeam;  // of the latent
 constexpr int kTurnedOfBlock = kKnownRot / kAttentionTeam;    // of the rotary part
 constexpr int kOfRow = kColumnsOfBlock + kTurnedOfBlock;      // values of a cached row
 constexpr int kMostPlaces = 512;                              // positions, this one included
-constexpr int kNearRows = 320;                                // that lie in shared memory
 static_assert(kColumnsOfBlock == 64 && kTurnedOfBlock == 8 && kWarps == kAttentionTeam);
 
 struct PolledRoom {
     unsigned char *q_rows, *query;
-    float* scores;        // [kAttentionTeam][kMostPlaces]: of each block's columns
-    unsigned char* rows;  // [kNearRows][kOfRow] of the cache's type
+    float* scores;        // [kAttentionTeam][n_places]: of each block's columns
+    unsigned char* rows;  // [n_places][kOfRow] of the cache's type
 };
-__host__ __device__ inline std::size_t lay_out(const AttentionCall& c, bool has_rank,
+__host__ __device__ inline std::size_t lay_out(const AttentionCall& c, bool has_rank, int n_places,
                                                unsigned char* memory, PolledRoom& room) {
     unsigned char* at = memory;
     const auto take = [&](std::size_t n) {
@@ -42,8 +42,8 @@ __host__ __device__ inline std::size_t lay_out(const AttentionCall& c, bool has_
     };
     room.q_rows = take(has_rank ? 4 * chunk_bytes(c.head.q_b.form, c.head.query.n) : 0);
     room.query = take(has_rank ? handed_bytes(c.head.query.n) : 0);
-    room.scores = reinterpret_cast<float*>(take(4 * kAttentionTeam * kMostPlaces));
-    room.rows = take(2 * kNearRows * kOfRow);
+    room.scores = reinterpret_cast<float*>(take(sizeof(float) * kAttentionTeam * n_places));
+    room.rows = take(std::size_t{2} * n_places * kOfRow);
     return static_cast<std::size_t>(at - memory);
 }
 
@@ -53,6 +53,17 @@ __host__ __device__ inline std::size_t lay_out(const AttentionCall& c, bool has_
 __device__ inline void copy_16(void* to, const void* from) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(in_shared(to)), "l"(from)
                  : "memory");
+}
+
+// As send(), of four words at a multiple of 16 bytes.
+__device__ inline void send_four(float* mine, Arrival* arrival, int other, const float4& v) {
+    asm volatile(
+        "{ .reg .b32 to, at; mapa.shared::cluster.u32 to, %0, %2; mapa.shared::cluster.u32 at, %1, "
+        "%2; st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [to], {%3, %4, %5, "
+        "%6}, [at]; }" ::"r"(in_shared(mine)),
+        "r"(in_shared(arrival)), "r"(other), "r"(__float_as_uint(v.x)), "r"(__float_as_uint(v.y)),
+        "r"(__float_as_uint(v.z)), "r"(__float_as_uint(v.w))
+        : "memory");
 }
 
 template <class T>
@@ -96,24 +107,6 @@ __device__ void add_eight_of(float (&sum)[8], float weight, const uint4& bits) {
         sum[2 * i + 1] += weight * v.y;
     }
 }
-
-// A block's columns of position p.
-template <class T>
-struct RowsOfBlock {
-    const T *near, *own, *cache;  // [..][kOfRow]; this token's; the cache from the columns on
-    int position, unit;
-    __device__ const T* columns(int p) const {
-        if (p == position) return own;
-        if (p < kNearRows) return near + p * kOfRow;
-        return cache + static_cast<long long>(p) * (kKnownRank + kKnownRot) +
-               unit * kColumnsOfBlock;
-    }
-    __device__ const T* turned(int p, const T* columns_of_p) const {
-        if (p == position || p < kNearRows) return columns_of_p + kColumnsOfBlock;
-        return cache + static_cast<long long>(p) * (kKnownRank + kKnownRot) + kKnownRank +
-               unit * kTurnedOfBlock;
-    }
-};
 
 // 32 query values in eight lanes of each warp, which sends them to one block: unit `unit` of the
 // head's query as a handed vector.
@@ -182,7 +175,6 @@ struct PolledAttentionBody {
         alignas(16) unsigned char query[kAttentionTeam * 48];
         alignas(16) float turned[kTurnedOfBlock];
         alignas(16) float absorbed[kColumnsOfBlock];
-        alignas(16) T own[kOfRow];
         float weights[kMostPlaces], most[kMostPlaces / 32];
         alignas(16) float latent[kColumnsOfBlock];
         alignas(16) unsigned char handed[kWarps][kColumnsOfBlock / 32 * 48];
@@ -203,7 +195,7 @@ struct PolledAttentionBody {
         const int n_heads = place.blocks() / kAttentionTeam;
         const bool has_query = unit < c.query_units, ranked = c.query != nullptr;
         PolledRoom room;
-        lay_out(c, ranked, reinterpret_cast<unsigned char*>(memory), room);
+        lay_out(c, ranked, call.n_places, reinterpret_cast<unsigned char*>(memory), room);
         if (t == 0) {
             make_arrivals(arrivals, 4);
             if (has_query && ranked) {
@@ -214,9 +206,10 @@ struct PolledAttentionBody {
             }
         }
         const int position = __ldcg(h.position), n = position + 1;
+        if (n > call.n_places) __trap();
         if (t == 0) {
             expect(arrivals + 1, c.nope_units * 48 + kTurnedOfBlock * 4);
-            expect(arrivals + 2, kAttentionTeam * n * 4);
+            expect(arrivals + 2, (kAttentionTeam - 1) * ((n + 3) / 4 * 16));
             expect(arrivals + 3, kThreads * 4);
         }
         __syncwarp();
@@ -225,7 +218,7 @@ struct PolledAttentionBody {
         // of v_b. A row of k_b has four threads.
         const T* cache = reinterpret_cast<const T*>(h.cache);
         T* near = reinterpret_cast<T*>(room.rows);
-        for (int i = t; i < 9 * min(position, kNearRows); i += kThreads) {
+        for (int i = t; i < 9 * position; i += kThreads) {
             const int p = i / 9, part = i % 9;
             const T* row = cache + static_cast<long long>(p) * (kKnownRank + kKnownRot);
             copy_16(near + p * kOfRow + 8 * part,
@@ -270,7 +263,8 @@ struct PolledAttentionBody {
                 reinterpret_cast<float4*>(kept.values)[lane] = polled_four(from + 4 * lane);
             }
         } else if (warp == 1) {
-            make_columns<T>(call, kept.own, unit, position, weights, angles, head == 0);
+            make_columns<T>(call, near + position * kOfRow, unit, position, weights, angles,
+                            head == 0);
         } else if (warp > 1 && has_query && ranked) {
             take_polled(handed_at(room.query, h.query.n),
                         call.query + copy * handed_bytes(h.query.n), h.query.n, 64);
@@ -306,8 +300,8 @@ struct PolledAttentionBody {
         sum += __shfl_xor_sync(0xFFFFFFFFU, sum, 2);
         if (sub == 0) kept.absorbed[t / 4] = sum;
         __syncthreads();
-        // A position has four threads, each of which sends its sum to two blocks.
-        const RowsOfBlock<T> of = {near, kept.own, cache, position, unit};
+        // A position has four threads. Then each warp sends all of the block's scores to one block.
+        float* own_scores = room.scores + unit * call.n_places;
         float absorbed[16];
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
@@ -320,20 +314,23 @@ struct PolledAttentionBody {
             const int p = base + t / 4;
             float score = 0;
             if (p < n) {
-                const T* columns = of.columns(p);
+                const T* columns = near + p * kOfRow;
                 const auto* own = reinterpret_cast<const uint4*>(columns + 16 * sub);
                 score = dot_eight<T>(score, absorbed, own[0]);
                 score = dot_eight<T>(score, absorbed + 8, own[1]);
-                const float2 v =
-                    two_of<T>(*reinterpret_cast<const unsigned*>(of.turned(p, columns) + 2 * sub));
+                const float2 v = two_of<T>(
+                    *reinterpret_cast<const unsigned*>(columns + kColumnsOfBlock + 2 * sub));
                 score += turned.x * v.x + turned.y * v.y;
             }
             score += __shfl_xor_sync(0xFFFFFFFFU, score, 1);
             score += __shfl_xor_sync(0xFFFFFFFFU, score, 2);
-            if (p < n) {
-                float* to = room.scores + unit * kMostPlaces + p;
-                send(to, arrivals + 2, 2 * sub, score);
-                send(to, arrivals + 2, 2 * sub + 1, score);
+            if (sub == 0 && p < n) own_scores[p] = score;
+        }
+        __syncthreads();
+        if (warp != unit) {
+            for (int p = 4 * lane; p < n; p += 128) {
+                send_four(own_scores + p, arrivals + 2, warp,
+                          *reinterpret_cast<const float4*>(own_scores + p));
             }
         }
         // The kernel before has ended long since; what it knew to have ended, all may rely on that
@@ -349,7 +346,9 @@ struct PolledAttentionBody {
             if (p < n) {
                 float part[kAttentionTeam];
 #pragma unroll
-                for (int b = 0; b < kAttentionTeam; ++b) part[b] = room.scores[b * kMostPlaces + p];
+                for (int b = 0; b < kAttentionTeam; ++b) {
+                    part[b] = room.scores[b * call.n_places + p];
+                }
                 score = h.scale * (((part[0] + part[1]) + (part[2] + part[3])) +
                                    ((part[4] + part[5]) + (part[6] + part[7])));
             }
@@ -371,7 +370,7 @@ struct PolledAttentionBody {
                 const float weight = share * kept.weights[p];
                 total += weight;
                 add_eight_of<T>(sums, weight,
-                                *reinterpret_cast<const uint4*>(of.columns(p) + 8 * warp));
+                                *reinterpret_cast<const uint4*>(near + p * kOfRow + 8 * warp));
             }
         }
         total = warp_sum(total);

@@ -146,6 +146,12 @@ void run_polled_first(const BlockDecode::Args& args, const Turn& turn) {
     launch_body<PolledFirstBody>(size, call);
 }
 
+// Positions that attention has room for. A recorded pass is issued for later positions, too: from
+// 320 and from 512 positions on the engine records others (kDepths in engine/model/joined.cpp).
+int room_for(std::int64_t n_positions) { return n_positions <= 320 ? 320 : kMostPlaces; }
+// Three blocks that need less find room on one multiprocessor, and all wait for the slowest.
+constexpr std::size_t kTwoToAProcessor = 76 * 1024;
+
 void run_polled_attention(const BlockDecode::Args& args, const Turn& turn) {
     const PolledSet own = set_of(args, turn.set), other = set_of(args, 1 - turn.set);
     PolledAttentionCall call = {};
@@ -159,12 +165,14 @@ void run_polled_attention(const BlockDecode::Args& args, const Turn& turn) {
     call.values = own.values;
     call.clear = reinterpret_cast<uint4*>(other.query);
     call.n_clear = static_cast<int>((other.end - other.query) / 16);
+    call.n_places = room_for(args.shape.n_positions);
     PolledRoom room = {};
     Size size;
     size.threads = kThreads;
     size.cluster = kAttentionTeam;
     size.blocks = static_cast<int>(args.shape.n_heads) * kAttentionTeam;
-    size.shared_bytes = lay_out(call.of, call.of.query != nullptr, nullptr, room);
+    size.shared_bytes = std::max(
+        kTwoToAProcessor, lay_out(call.of, call.of.query != nullptr, call.n_places, nullptr, room));
     args.shape.cache == Type::f16 ? launch_body<PolledAttentionBody<__half>>(size, call)
                                   : launch_body<PolledAttentionBody<__nv_bfloat16>>(size, call);
 }

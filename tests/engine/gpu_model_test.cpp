@@ -246,8 +246,12 @@ TEST_P(Joined, HowLaunchesAreIssuedChangesNoBit) {
 TEST_P(Joined, HowLaunchesAreIssuedChangesNoBitDeepInAText) {
     SKIP_WITHOUT_GPU();
     if (!runs_whole_blocks({})) GTEST_SKIP() << "runs in parts";
-    for (const auto& [cache, depth] :
-         {std::pair{"f16", 500}, {"bf16", 700}, {"f16", 6330}, {"f16", 8440}, {"bf16", 9000}}) {
+    for (const auto& [cache, depth] : {std::pair{"f16", 310},
+                                       {"f16", 500},
+                                       {"bf16", 700},
+                                       {"f16", 6330},
+                                       {"f16", 8440},
+                                       {"bf16", 9000}}) {
         const auto with_launch = [&, cache = cache, depth = depth](const char* launch) {
             const Flags flags{{"device", "cuda"}, {"launch", launch}, {"cache", cache}};
             return all_logits(with(kPolled, flags), depth);
