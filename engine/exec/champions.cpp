@@ -81,8 +81,6 @@ constexpr Champion kChampions[] = {
      "intel-amx"},
     {"q4_0_matmul", "avx512_vnni_rows16_pair_apart", "2026-11-28-champion-zen5-batch-ab27ba58",
      "amd-26-avx512_vnni"},
-    {"q4_0_matmul", "avx512_vnni_rows16_pair_apart",
-     "2026-11-29-champion-zen5-batch-deepseek-914d8d50-r9f22fcd5", "amd-25-avx512_vnni"},
     {"q4_0_matmul", "avx512_vnni_rows16_panels_pair", "2026-11-27-champion-zen5-prompt-776d2d56",
      "amd-26-avx512_vnni"},
     {"q4_0_matmul", "avx512_vnni_rows16", ""},
@@ -93,8 +91,6 @@ constexpr Champion kChampions[] = {
      "intel-avx512_vnni"},
     {"q5_k_matmul", "avx512_vnni_rows16_panels_pair", "2026-11-28-champion-zen5-batch-ab27ba58",
      "amd-26-avx512_vnni"},
-    {"q5_k_matmul", "avx512_vnni_rows16_panels_pair",
-     "2026-11-29-champion-zen5-batch-deepseek-914d8d50-r9f22fcd5", "amd-25-avx512_vnni"},
     {"q5_k_matmul", "avx512_vnni_rows16_panels", "2026-11-27-champion-zen5-prompt-776d2d56",
      "amd-26-avx512_vnni"},
     {"q5_k_matmul", "amx_int8_rows16_parts", "2026-11-25-champion-amx-parts-512-c146355a",
@@ -104,8 +100,6 @@ constexpr Champion kChampions[] = {
      "intel-avx512_vnni"},
     {"q6_k_matmul", "avx512_vnni_rows16_pair", "2026-11-28-champion-zen5-batch-ab27ba58",
      "amd-26-avx512_vnni"},
-    {"q6_k_matmul", "avx512_vnni_rows16_pair",
-     "2026-11-29-champion-zen5-batch-deepseek-914d8d50-r9f22fcd5", "amd-25-avx512_vnni"},
     {"q6_k_matmul", "amx_int8_rows16_parts", "2026-11-25-champion-amx-parts-512-c146355a",
      "intel-amx"},
     {"q6_k_matmul", "avx2_rows16", ""},
@@ -163,6 +157,7 @@ constexpr Champion kChampions[] = {
     {"moe_decode", "cuda_planes", ""},
     {"moe_decode", "cuda_floats", ""},
     {"block_decode", "cuda_polled", "2026-11-29-gpu-polled-full-3b1c1b00-r2fec33cf", kH200},
+    {"block_decode", "cuda_polled", "2026-11-29-gpu-polled-full-3b1c1b00-re1ed63af", kH100},
     {"block_decode", "cuda_wide", "2026-11-28-gpu-wide-full-8192-48f20707-r22895f94", kH100},
     {"block_decode", "cuda_parts", "2026-11-27-gpu-parts-full-deep-f008959e", kH100},
     {"block_decode", "cuda_early", "2026-11-26-gpu-early-full-944f5d52", kH100},
@@ -193,8 +188,6 @@ constexpr Champion kFlags[] = {
     {"launch", "dependent", "2026-11-24-gpu-dependent-full-9441eeb6", kH200},
     {"batch", "512", "2026-11-25-gpu-prompt-582c4611", kH100},
     {"batch", "256", "2026-11-28-champion-zen5-batch-ab27ba58", "amd-26-avx512_vnni"},
-    {"batch", "256", "2026-11-29-champion-zen5-batch-deepseek-914d8d50-r9f22fcd5",
-     "amd-25-avx512_vnni"},
 };
 
 // "amd-26-avx512_vnni" → "amd-avx512_vnni"
