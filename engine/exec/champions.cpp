@@ -81,6 +81,8 @@ constexpr Champion kChampions[] = {
      "intel-amx"},
     {"q4_0_matmul", "avx512_vnni_rows16_pair_apart", "2026-11-28-champion-zen5-batch-ab27ba58",
      "amd-26-avx512_vnni"},
+    {"q4_0_matmul", "avx512_vnni_rows16_pair_apart",
+     "2026-11-29-champion-zen5-batch-ab27ba58-r80741bff", "amd-25-avx512_vnni"},
     {"q4_0_matmul", "avx512_vnni_rows16_panels_pair", "2026-11-27-champion-zen5-prompt-776d2d56",
      "amd-26-avx512_vnni"},
     {"q4_0_matmul", "avx512_vnni_rows16", ""},
@@ -91,6 +93,8 @@ constexpr Champion kChampions[] = {
      "intel-avx512_vnni"},
     {"q5_k_matmul", "avx512_vnni_rows16_panels_pair", "2026-11-28-champion-zen5-batch-ab27ba58",
      "amd-26-avx512_vnni"},
+    {"q5_k_matmul", "avx512_vnni_rows16_panels_pair",
+     "2026-11-29-champion-zen5-batch-ab27ba58-r80741bff", "amd-25-avx512_vnni"},
     {"q5_k_matmul", "avx512_vnni_rows16_panels", "2026-11-27-champion-zen5-prompt-776d2d56",
      "amd-26-avx512_vnni"},
     {"q5_k_matmul", "amx_int8_rows16_parts", "2026-11-25-champion-amx-parts-512-c146355a",
@@ -100,6 +104,8 @@ constexpr Champion kChampions[] = {
      "intel-avx512_vnni"},
     {"q6_k_matmul", "avx512_vnni_rows16_pair", "2026-11-28-champion-zen5-batch-ab27ba58",
      "amd-26-avx512_vnni"},
+    {"q6_k_matmul", "avx512_vnni_rows16_pair", "2026-11-29-champion-zen5-batch-ab27ba58-r80741bff",
+     "amd-25-avx512_vnni"},
     {"q6_k_matmul", "amx_int8_rows16_parts", "2026-11-25-champion-amx-parts-512-c146355a",
      "intel-amx"},
     {"q6_k_matmul", "avx2_rows16", ""},
@@ -188,6 +194,7 @@ constexpr Champion kFlags[] = {
     {"launch", "dependent", "2026-11-24-gpu-dependent-full-9441eeb6", kH200},
     {"batch", "512", "2026-11-25-gpu-prompt-582c4611", kH100},
     {"batch", "256", "2026-11-28-champion-zen5-batch-ab27ba58", "amd-26-avx512_vnni"},
+    {"batch", "256", "2026-11-29-champion-zen5-batch-ab27ba58-r80741bff", "amd-25-avx512_vnni"},
 };
 
 // "amd-26-avx512_vnni" → "amd-avx512_vnni"
