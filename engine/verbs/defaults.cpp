@@ -28,16 +28,14 @@ std::vector<std::string_view> decided_ops(bool by_gpu) {
     return ops;
 }
 
-// The best evidence that a class has for an op.
-Evidence best_evidence(std::string_view op, std::string_view name) {
-    Evidence best = Evidence::none;
+// The evidence of the first default that a class decided for an op, which is the one it takes.
+Evidence evidence_on(std::string_view op, std::string_view name) {
     for (const Champion& one : champions()) {
-        if (one.op != op || one.journal.empty() || !decided_on_class(one, name)) continue;
-        const Evidence here = evidence_of(one);
-        if (here == Evidence::current) return here;
-        best = here;
+        if (one.op == op && !one.journal.empty() && decided_on_class(one, name)) {
+            return evidence_of(one);
+        }
     }
-    return best;
+    return Evidence::none;
 }
 
 struct ClassState {
@@ -48,10 +46,10 @@ struct ClassState {
 ClassState state_of(std::string_view name) {
     ClassState state;
     for (const std::string_view op : decided_ops(is_gpu(name))) {
-        const Evidence best = best_evidence(op, name);
-        (best == Evidence::current ? state.measured
-         : best == Evidence::none  ? state.never
-                                   : state.changed)
+        const Evidence evidence = evidence_on(op, name);
+        (evidence == Evidence::current ? state.measured
+         : evidence == Evidence::none  ? state.never
+                                       : state.changed)
             .emplace_back(op);
     }
     return state;
