@@ -263,8 +263,8 @@ void WeightStore::load_product(const Item& item, std::int64_t group) const {
         for (std::int64_t k = 0; k < p.rows; ++k) {
             const float factor = left[static_cast<std::size_t>(r * p.rows + k)];
             const float* from = right.data() + k * cols;
-            for (std::int64_t c = 0; c < cols; ++c)
-                row[static_cast<std::size_t>(c)] += factor * from[c];
+            float* to = row.data();
+            for (std::int64_t c = 0; c < cols; ++c) to[c] += factor * from[c];
         }
         store_q8_0(row.data(), cols, rows.data() + r * cols / 32);
     }

@@ -5,15 +5,22 @@ namespace steady {
 
 double plain_dot(Type type, const std::byte* row, const float* x, std::int64_t cols) noexcept {
     constexpr std::int64_t kStep = 256;  // a multiple of every format's block
+    constexpr std::int64_t kSums = 8;    // in one, each addition would wait for the one before
     float values[kStep];
-    double sum = 0;
+    double sums[kSums] = {};
     for (std::int64_t c = 0; c < cols; c += kStep) {
         const std::int64_t n = cols - c < kStep ? cols - c : kStep;
         dequantize(type, row + row_bytes(type, c), values, n);
-        for (std::int64_t i = 0; i < n; ++i) {
-            sum += static_cast<double>(values[i]) * static_cast<double>(x[c + i]);
+        std::int64_t i = 0;
+        for (; i + kSums <= n; i += kSums) {
+            for (std::int64_t j = 0; j < kSums; ++j) {
+                sums[j] += static_cast<double>(values[i + j]) * static_cast<double>(x[c + i + j]);
+            }
         }
+        for (; i < n; ++i) sums[0] += static_cast<double>(values[i]) * static_cast<double>(x[c + i]);
     }
+    double sum = 0;
+    for (const double one : sums) sum += one;
     return sum;
 }
 
