@@ -154,16 +154,20 @@ TEST_F(ArchiveTest, EveryTornOrChangedFileIsRefused) {
     expect_refused(text_.substr(0, text_.size() / 2), "no JSON");
     expect_refused(std::string(2000, '['), "nested deeper");
     int n_refused = 0;
-    const ThrowawayDatabase other;
     for (std::size_t at = 7; at < text_.size(); at += 37) {
         std::string changed = text_;
         changed[at] = changed[at] == '7' ? '8' : '7';
         try {
             list_archive(changed);
-            ADD_FAILURE() << "byte " << at << " changed unseen: " << changed.substr(at - 7, 20);
         } catch (const Error&) {
             ++n_refused;
+            continue;
         }
+        // A compressed frame may have a bit that changes nothing of what comes out.
+        const ThrowawayDatabase there;
+        imported(there, changed);
+        EXPECT_EQ(exported(there, {{id_, "# An entry\n\nwith notes\n"}}), text_)
+            << "byte " << at << " changed unseen: " << changed.substr(at - 7, 20);
     }
     EXPECT_GT(n_refused, 50);
 }
