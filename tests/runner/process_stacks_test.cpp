@@ -34,7 +34,7 @@ APART void parse(long n) { for (long i = 0; i < n; ++i) sum += (unsigned long)i;
 int main(int argc, char** argv) {
     const long units = argc > 1 ? atol(argv[1]) : 0;
     if (units < 0) return 3;
-    for (int turn = 0; turn < 100; ++turn) {
+    for (int turn = 0; turn < 600; ++turn) {
         scan(units * 1000);
         parse(600000);
     }
