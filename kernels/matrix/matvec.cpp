@@ -17,7 +17,8 @@ double plain_dot(Type type, const std::byte* row, const float* x, std::int64_t c
                 sums[j] += static_cast<double>(values[i + j]) * static_cast<double>(x[c + i + j]);
             }
         }
-        for (; i < n; ++i) sums[0] += static_cast<double>(values[i]) * static_cast<double>(x[c + i]);
+        for (; i < n; ++i)
+            sums[0] += static_cast<double>(values[i]) * static_cast<double>(x[c + i]);
     }
     double sum = 0;
     for (const double one : sums) sum += one;
