@@ -20,7 +20,7 @@
 
 namespace steady::protocol {
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 
 // One arm as an experiment file asks for it; empty means the engine's defaults (champions).
 struct ArmRequest {
@@ -132,7 +132,8 @@ struct ProfileRequest {
     int tokens = 16;
     int prompt_tokens = 8;
     std::string text;
-    int depth = 0;  // as in CorrectnessRequest
+    int depth = 0;     // as in CorrectnessRequest
+    bool read = true;  // measure what memory gives, too; an engine of version 1 always does
 };
 
 struct ProfileRow {

@@ -121,6 +121,7 @@ void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, Profi
     visit("prompt_tokens", s.prompt_tokens, false);
     visit("text", s.text, true);
     visit("depth", s.depth, false);
+    visit("read", s.read, false);
 }
 template <class S, class V>
 void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, ProfileRow> {

@@ -92,8 +92,8 @@ ProfileReply profile_arms(Session& session, const ProfileRequest& request) {
     const auto tokens =
         forced_tokens(session.model->file, request.text, n, session.model->config.n_vocab);
     ProfileReply reply;
-    {
-        // Once with each loop: the runner asks eight processes for a profile and takes the median.
+    if (request.read) {
+        // Once with each loop: the runner asks several processes and takes the median.
         const PageBuffer memory(kReadProbeBytes);
         reply.read_gb_per_s = read_limit(session.a().pool, memory.bytes(), 1).gb_per_s;
         session.a().pool.park();

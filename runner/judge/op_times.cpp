@@ -65,8 +65,10 @@ protocol::ProfileReply joined_profiles(const std::vector<protocol::ProfileReply>
         ns = median(waited);
     }
     std::vector<double> read;
-    for (const protocol::ProfileReply& process : processes) read.push_back(process.read_gb_per_s);
-    joined.read_gb_per_s = median(read);
+    for (const protocol::ProfileReply& process : processes) {
+        if (process.read_gb_per_s > 0) read.push_back(process.read_gb_per_s);
+    }
+    joined.read_gb_per_s = read.empty() ? 0 : median(read);
     return joined;
 }
 

@@ -105,6 +105,11 @@ TEST(OpTimes, ProcessesAreJoinedByTheirMedians) {
     EXPECT_EQ(joined.barrier_ns_per_token.at("B"), 22);
     EXPECT_EQ(joined.read_gb_per_s, 2);
     EXPECT_EQ(profile_processes(joined), 3u);
+    // Where a process did not measure what memory gives, the others tell.
+    processes[2].read_gb_per_s = 0;
+    EXPECT_EQ(joined_profiles(processes).read_gb_per_s, 2);
+    processes[0].read_gb_per_s = 0;
+    EXPECT_EQ(joined_profiles(processes).read_gb_per_s, 1);
     // An op that A lacks in one process and B in another keeps its places, and has no interval.
     for (int i = 0; i < 7; ++i) processes.push_back(processes[0]);
     processes[1].arms.erase("A");

@@ -115,6 +115,11 @@ TEST_F(ExecutorTest, AProfileJoinsEightProcesses) {
     EXPECT_EQ(b.process_ns, std::vector<double>(8, 900));
     EXPECT_EQ(profile.launches_per_token.at("A"), 10);
     EXPECT_EQ(profile.barrier_ns_per_token.at("B"), 90);
+    EXPECT_EQ(profile.read_gb_per_s, 40);  // of the processes that were asked for it
+}
+
+TEST_F(ExecutorTest, AnEngineOfVersion1IsNotAskedToLeaveOutTheReadSpeed) {
+    EXPECT_EQ(make("version-1").profile().value().read_gb_per_s, 40);
 }
 
 TEST_F(ExecutorTest, AProfileThatFailsIsSaid) {

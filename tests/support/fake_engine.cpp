@@ -17,8 +17,9 @@ namespace {
 using nlohmann::json;
 using namespace steady::protocol;
 
-json open_reply(const json& request) {
+json open_reply(const std::string& how, const json& request) {
     OpenReply reply;
+    if (how == "version-1") reply.version = 1;
     reply.nonce = request["nonce"];
     reply.engine_build = "fake";
     reply.architecture = "deepseek2";
@@ -69,6 +70,7 @@ json profile_reply(const json& request, const json& opened) {
         reply.launches_per_token[name] = variant == "avx2" ? 9 : 10;
         reply.barrier_ns_per_token[name] = variant == "avx2" ? 90 : 100;
     }
+    if (request.value("read", true)) reply.read_gb_per_s = 40;
     return reply;
 }
 
@@ -149,7 +151,7 @@ int main(int argc, char** argv) {
                 std::cout << json{{"nonce", request["nonce"]}, {"error", "unknown variant avx9"}}
                           << std::endl;
             } else {
-                std::cout << open_reply(request) << std::endl;
+                std::cout << open_reply(how, request) << std::endl;
             }
         } else if (verb == "correctness") {
             misbehave(how);
@@ -162,6 +164,7 @@ int main(int argc, char** argv) {
             misbehave(how);
             json reply = profile_reply(request, opened);
             if (how == "one-arm") reply["arms"].erase("A");
+            if (how == "version-1" && request.contains("read")) how = "refuse";
             std::cout << bad_reply(how, reply) << std::endl;
         } else if (verb == "duet") {
             misbehave(how);

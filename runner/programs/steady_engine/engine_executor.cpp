@@ -28,6 +28,7 @@ using protocol::DuetArm;
 constexpr double kFewestTicks_s = 0.05;  // /proc/stat counts in 10 ms: less is rounding
 constexpr double kMicroTimeout_s = 600;
 constexpr int kProfileProcesses = 8;  // the fewest that give an interval of 99 %
+constexpr int kProfilesPerRead = 3;   // what memory gives is measured in every third: it takes long
 
 ArmRequest arm_request(const Spec& spec, const std::string& name) {
     const auto found = spec.arms.find(name);
@@ -214,13 +215,12 @@ const std::string& EngineExecutor::shape_of(const std::string& op) {
 }
 
 // Asks one process that holds both arms, opened in the order that the seed decides.
-template <class Request, class Reply>
-Reply EngineExecutor::ask_once(const char* verb, std::uint64_t layout_seed) const {
+template <class Reply, class Request>
+Reply EngineExecutor::ask_once(const char* verb, Request request, std::uint64_t layout_seed) const {
     auto session = start();
     const auto [first, second] =
         opens_first(layout_seed) == 'B' ? std::pair{"B", "A"} : std::pair{"A", "B"};
     session.ask("open", open_request(first, second, 0, layout_seed), options_.timeout_s);
-    Request request;
     request.text = options_.workload_text;
     request.prompt_tokens = options_.prompt_tokens;
     request.depth = options_.depth;
@@ -231,7 +231,8 @@ Reply EngineExecutor::ask_once(const char* verb, std::uint64_t layout_seed) cons
 
 OutputsReport EngineExecutor::correctness() {
     try {
-        return ask_once<protocol::CorrectnessRequest, protocol::CorrectnessReply>("correctness", 0);
+        return ask_once<protocol::CorrectnessReply>("correctness", protocol::CorrectnessRequest{},
+                                                    0);
     } catch (const SessionFailure& failure) {
         if (failure.outcome == "cancelled") throw Error{"cancelled", kExitInterrupted};
         throw CandidateFailed(failure.what());
@@ -247,8 +248,9 @@ std::optional<protocol::ProfileReply> EngineExecutor::profile() {
         std::vector<protocol::ProfileReply> processes;
         for (int i = 0; i < kProfileProcesses; ++i) {
             const auto seed = static_cast<std::uint64_t>(i);
-            auto reply =
-                ask_once<protocol::ProfileRequest, protocol::ProfileReply>("profile", seed);
+            protocol::ProfileRequest request;
+            request.read = i % kProfilesPerRead == 0 || applied().version < 2;
+            auto reply = ask_once<protocol::ProfileReply>("profile", request, seed);
             if (opens_first(seed) == 'B') {
                 std::swap(reply.arms["A"], reply.arms["B"]);
                 std::swap(reply.launches_per_token["A"], reply.launches_per_token["B"]);

@@ -49,8 +49,8 @@ private:
     protocol::DuetReply duet(const MeasureRequest& request, const std::string& a,
                              const std::string& b) const;
     void note_noise(Pair& pair, const std::string& disturbed);
-    template <class Request, class Reply>
-    Reply ask_once(const char* verb, std::uint64_t layout_seed) const;
+    template <class Reply, class Request>
+    Reply ask_once(const char* verb, Request request, std::uint64_t layout_seed) const;
     void measure_duet(const MeasureRequest& request, Pair& pair);
     void measure_processes(const MeasureRequest& request, Pair& pair);
     void measure_micro(const MeasureRequest& request, Pair& pair);
