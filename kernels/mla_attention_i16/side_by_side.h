@@ -19,6 +19,13 @@ struct Both {
         _mm512_storeu_ps(at + 16, high);
     }
     float largest() const { return _mm512_reduce_max_ps(_mm512_max_ps(low, high)); }
+    // In the order in which softmax_avx2.h adds, so that no bit differs.
+    float sum() const {
+        const __m256 first =
+            _mm256_add_ps(_mm512_castps512_ps256(low), _mm512_extractf32x8_ps(low, 1));
+        const __m256 third = _mm256_add_ps(first, _mm512_castps512_ps256(high));
+        return avx2::sum(_mm256_add_ps(third, _mm512_extractf32x8_ps(high, 1)));
+    }
 };
 
 constexpr std::int64_t kLanes = 16;
@@ -65,8 +72,7 @@ inline void weigh(Heads& heads, const Tile& tile, Seen& seen) {
         Both weights = Both::load(scores);
         weights.low = _mm512_maskz_mov_ps(low, avx512::exp(_mm512_sub_ps(weights.low, all)));
         weights.high = _mm512_maskz_mov_ps(high, avx512::exp(_mm512_sub_ps(weights.high, all)));
-        const float sum = avx512::sum(_mm512_add_ps(weights.low, weights.high));
-        seen.total[h] = seen.total[h] * shrink[h] + sum;
+        seen.total[h] = seen.total[h] * shrink[h] + weights.sum();
         const Both scaled = {_mm512_mul_ps(weights.low, scales.low),
                              _mm512_mul_ps(weights.high, scales.high)};
         scaled.store(scores);
