@@ -147,6 +147,8 @@ constexpr Champion kChampions[] = {
     {"mla_attention_q8", "avx512_vnni_q16", ""},
     {"mla_attention_i16", "avx512_vnni_ahead", "2026-11-27-champion-zen5-deep-ahead-1c08ed25",
      "amd-26-avx512_vnni"},
+    {"mla_attention_i16", "avx512_vnni_side_by_side",
+     "2026-11-29-champion-zen4-deep-side-by-side-dc1cce06-2", "amd-25-avx512_vnni"},
     {"mla_attention_i16", "avx512_vnni", "2026-11-27-champion-zen5-deep-i16-12f2ce3a",
      "amd-26-avx512_vnni"},
     {"mla_attention_i16", "avx512_vnni", "2026-11-23-champion-avx512-deep-i16-59b5f077",

@@ -68,6 +68,7 @@ constexpr MeasuredCode kMeasured[] = {
     {"mla_attention", "avx512", "", kOpen},
     {"mla_attention", "avx2_all_heads", "28c653ce40260275", kOpen},
     {"mla_attention_i16", "avx512_vnni_ahead", "b451ec76782eeff4"},
+    {"mla_attention_i16", "avx512_vnni_side_by_side", "274514dee3b7ec49"},
     {"mla_attention_i16", "avx512_vnni", "3212e719a3bf87e2", false, "amd-26-avx512_vnni"},
     {"mla_attention_i16", "avx512_vnni", "328b854c137d70d9", kOpen},
     {"mla_attention_i16", "avx2", "b90a70b01a5e65ca", kOpen},
