@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <new>
+#include <string_view>
 
 namespace steady {
 namespace {
@@ -56,16 +58,7 @@ void set_scales(Type type, Random& random, std::byte* block) {
 }  // namespace
 
 std::uint64_t hash_bytes(const std::byte* data, std::size_t n) {
-    std::uint64_t hash = n;
-    std::size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        std::uint64_t word = 0;
-        std::memcpy(&word, data + i, 8);
-        hash = (hash ^ word) * 0x9FB21C651E98DF25;
-        hash ^= hash >> 32;
-    }
-    for (; i < n; ++i) hash = (hash ^ static_cast<std::uint64_t>(data[i])) * 0x9FB21C651E98DF25;
-    return hash;
+    return std::hash<std::string_view>{}({reinterpret_cast<const char*>(data), n});
 }
 
 EdgeBuffer::EdgeBuffer(std::size_t bytes) : size_(bytes) {
@@ -98,7 +91,7 @@ std::byte* CaseMemory::add_bytes(Role role, std::size_t bytes) {
         std::fill_n(buffer.data(), kGuard, kGuardByte);
         std::fill_n(data + bytes, kGuard, kGuardByte);
     }
-    blocks_.push_back({role, std::move(buffer), bytes, data, {}, 0});
+    blocks_.push_back({role, std::move(buffer), bytes, data, {}, {}});
     return data;
 }
 
@@ -141,10 +134,8 @@ std::vector<const EdgeBuffer*> CaseMemory::buffers() const {
 bool CaseMemory::inputs_unchanged() const {
     return std::all_of(blocks_.begin(), blocks_.end(), [](const Block& block) {
         if (is_written(block.role)) return true;
-        if (!block.initial.empty()) {
-            return std::equal(block.initial.begin(), block.initial.end(), block.data);
-        }
-        return block.hash == hash_bytes(block.data, block.bytes);
+        if (block.hash) return block.hash == hash_bytes(block.data, block.bytes);
+        return std::equal(block.initial.begin(), block.initial.end(), block.data);
     });
 }
 

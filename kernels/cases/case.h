@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -67,8 +68,8 @@ private:
         EdgeBuffer buffer;
         std::size_t bytes;  // without guards
         std::byte* data;
-        std::vector<std::byte> initial;  // inputs and in_outs
-        std::uint64_t hash = 0;          // weights: too large to copy
+        std::vector<std::byte> initial;     // inputs and in_outs
+        std::optional<std::uint64_t> hash;  // weights: too large to copy
     };
     std::byte* add_bytes(Role role, std::size_t bytes);
     std::vector<Block> blocks_;

@@ -111,7 +111,8 @@ std::vector<gpu::Registered> reachable_memory(const CaseMemory& memory, const Pa
     return all;
 }
 
-CheckResult checked(const VariantBase& variant, Trial& trial) {
+CheckResult checked(const VariantBase& variant, Trial& trial,
+                    const std::vector<std::int64_t>& cuts) {
     CaseMemory& memory = *trial.memory;
     if (variant.weight_rounding > 0) {
         if (!trial.allow_weight_rounding) return failed("this op's weights may not be rounded");
@@ -134,7 +135,7 @@ CheckResult checked(const VariantBase& variant, Trial& trial) {
         return failed("output not fully written, or not the same bits when run twice; " +
                       first_difference(first, second));
     }
-    for (const std::int64_t pieces : {1, 2, 7}) {
+    for (const std::int64_t pieces : cuts) {
         memory.prepare(kNanFill);
         run_cut(trial, variant, pieces);
         const std::vector<std::byte> cut = memory.outputs();
@@ -158,7 +159,7 @@ CheckResult ShapeCheck::operator()(const VariantBase& variant) {
     if (!trial || own_bounds) trial = op_->trial(shape_, seed_, variant.input);
     CheckResult result;
     try {
-        result = checked(variant, *trial);
+        result = checked(variant, *trial, cuts_);
     } catch (const Error& error) {
         if (!variant.on_gpu()) throw;
         result = failed(error.what());  // what a kernel did to the GPU

@@ -52,12 +52,13 @@ void run_cut(const Trial& trial, const VariantBase& variant, std::int64_t pieces
 // expected, in double precision, takes longer than to check a variant.
 class ShapeCheck {
 public:
-    ShapeCheck(const OpInfo& op, std::string shape, std::uint64_t seed)
-        : op_(&op), shape_(std::move(shape)), seed_(seed) {}
+    ShapeCheck(const OpInfo& op, std::string shape, std::uint64_t seed,
+               std::vector<std::int64_t> cuts = {2, 7})
+        : op_(&op), shape_(std::move(shape)), seed_(seed), cuts_(std::move(cuts)) {}
 
     // The whole check: error within the op's bound, outputs fully written, guards intact, inputs
-    // unchanged, same bits when run again and when cut in 1, 2 and 7. Skipped when the CPU lacks a
-    // feature or the variant does not support the shape.
+    // unchanged, same bits when run again and when cut in so many pieces. Skipped when the CPU
+    // lacks a feature or the variant does not support the shape.
     CheckResult operator()(const VariantBase& variant);
 
     bool is_of(const OpInfo& op, std::string_view shape) const {
@@ -68,6 +69,7 @@ private:
     const OpInfo* op_;
     std::string shape_;
     std::uint64_t seed_;
+    std::vector<std::int64_t> cuts_;
     std::map<Input, std::unique_ptr<Trial>> trials_;
 };
 

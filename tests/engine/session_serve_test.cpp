@@ -133,7 +133,7 @@ TEST(Session, DepthRepeatsThePromptsRows) {
 TEST(Session, DepthIsSeenByAttention) {
     DuetRequest duet = small_duet("0101");
     duet.depth = 30;
-    ProfileRequest profile{"p", 4, 2, "text", 50};
+    ProfileRequest profile{"p", 4, 2, "text", 50, false};
     const auto replies =
         serve({open_line({}, {}), to_line(Request{duet}), to_line(Request{profile})});
     EXPECT_EQ(std::get<DuetReply>(replies.at(1)).a.token_ns.size(), 8u);

@@ -32,6 +32,23 @@ void writes_its_input(const MatvecArgs& args, Range range) noexcept {
     const_cast<float*>(args.x.f32)[3] += 1;  // after the last use: no output changes in this run
 }
 
+// Spoils a byte at the end of each run and mends it when run again: no output tells.
+void spoils(std::byte* byte, const MatvecArgs& args, Range range) {
+    static const std::byte* spoiled = nullptr;
+    if (spoiled == byte) *byte ^= std::byte{1};
+    correct(args, range);
+    *byte ^= std::byte{1};
+    spoiled = byte;
+}
+
+void spoils_its_weights(const MatvecArgs& args, Range range) noexcept {
+    spoils(const_cast<std::byte*>(args.w) + 2, args, range);
+}
+
+void spoils_its_activation(const MatvecArgs& args, Range range) noexcept {
+    spoils(reinterpret_cast<std::byte*>(const_cast<float*>(args.x.f32)), args, range);
+}
+
 void depends_on_the_cut(const MatvecArgs& args, Range range) noexcept {
     correct(args, range);
     if (range.end - range.begin < 20) args.y[range.begin] *= 1.0F + 0x1p-23F;
@@ -75,6 +92,8 @@ const Variant<Q4_0Matvec> planted[] = {
     {"planted_leaves_a_row", {.run = leaves_a_row}},
     {"planted_writes_behind", {.run = writes_behind}},
     {"planted_writes_its_input", {.run = writes_its_input}},
+    {"planted_spoils_its_weights", {.run = spoils_its_weights}},
+    {"planted_spoils_its_activation", {.run = spoils_its_activation}},
     {"planted_depends_on_the_cut", {.run = depends_on_the_cut}},
     {"planted_differs_when_run_again", {.run = differs_when_run_again}},
     {"planted_reads_behind", {.run = reads_behind}},
@@ -99,7 +118,11 @@ TEST(Check, PassesWhatIsCorrect) {
 
 TEST(Check, CatchesWhatIsNotWritten) { expect_caught("planted_leaves_a_row", "times its bound"); }
 TEST(Check, CatchesWritesBehindTheOutput) { expect_caught("planted_writes_behind", "guard"); }
-TEST(Check, CatchesAChangedInput) { expect_caught("planted_writes_its_input", ""); }
+TEST(Check, CatchesAChangedInput) {
+    expect_caught("planted_writes_its_input", "");
+    expect_caught("planted_spoils_its_weights", "changed an input");
+    expect_caught("planted_spoils_its_activation", "changed an input");
+}
 TEST(Check, CatchesBitsThatDependOnTheCut) {
     expect_caught("planted_depends_on_the_cut", "cut in");
 }
