@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 
@@ -313,13 +314,12 @@ Record as_published(Store& store, Record record) {
     std::erase_if(record.runs,
                   [&](const Run& run) { return run.file.empty() && run.run_id != record.run_id; });
     // Two machines may have published their runs under one name: the first keeps it.
-    const auto first = std::find_if(record.runs.begin(), record.runs.end(),
-                                    [&](const Run& run) { return run.published == record.id; });
-    const bool shipped = std::any_of(record.runs.begin(), record.runs.end(), [&](const Run& run) {
-        return run.run_id == record.run_id && !run.file.empty();
-    });
-    if (shipped && first != record.runs.end() && first->run_id != record.run_id) {
-        record.id += "-r" + record.run_id.substr(0, 8);
+    std::map<std::string, std::string> keeper;
+    for (Run& run : record.runs) {
+        if (run.file.empty()) continue;
+        const std::string& kept = keeper.emplace(run.published, run.run_id).first->second;
+        if (kept != run.run_id) run.published += "-r" + run.run_id.substr(0, 8);
+        if (run.run_id == record.run_id) record.id = run.published;
     }
     return record;
 }

@@ -49,6 +49,23 @@ TEST(Documents, LinksLeadToFiles) {
     EXPECT_GT(n_links, 100) << "the test read no links: it would never fail";
 }
 
+TEST(Documents, EntriesOfTheJournalLinkToFiles) {
+    const std::regex link(R"re(\]\(([a-z0-9-]+\.(?:md|svg))\))re");
+    int n_links = 0;
+    for (const auto& entry : fs::directory_iterator(kHouse / "journal")) {
+        if (entry.path().extension() != ".md") continue;
+        std::stringstream read;
+        read << std::ifstream(entry.path()).rdbuf();
+        const std::string text = read.str();
+        for (std::sregex_iterator it(text.begin(), text.end(), link), end; it != end; ++it) {
+            ++n_links;
+            EXPECT_TRUE(fs::exists(kHouse / "journal" / (*it)[1].str()))
+                << entry.path().filename() << " links to " << (*it)[1];
+        }
+    }
+    EXPECT_GT(n_links, 100) << "the test read no links: it would never fail";
+}
+
 TEST(Documents, CommandsStandInBlocksThatAreRun) {
     const std::regex command(
         R"re(^\s*(\$ )?(\./steady|steady|steady-[a-z]+|ctest|cmake|node|git) )re");

@@ -151,6 +151,11 @@ TEST_P(DecidedRuns, RecordsOfOtherMachinesLieBesideTheOwnAndEveryViewShowsThem) 
     const std::string entry = own.at("journal");
     const std::string other = entry.substr(0, entry.size() - 3) + handle.substr(id.size()) + ".md";
     EXPECT_THAT(text_of(cli.root() / other), HasSubstr("id: \"" + handle + "\""));
+    const auto link_to = [](const std::string& file) {
+        return "(" + std::filesystem::path(file).filename().string() + ")";
+    };
+    EXPECT_THAT(text_of(cli.root() / entry), HasSubstr(link_to(other)));
+    EXPECT_THAT(text_of(cli.root() / other), HasSubstr(link_to(entry)));
     // So they have in every database that holds them.
     SteadyCli fresh;
     std::filesystem::copy(cli.root(), fresh.root(),
