@@ -16,8 +16,8 @@ namespace steady::tiny {
 
 inline const std::vector<std::string> kModels = {"tiny-glm", "tiny-dsv2", "tiny-youtu",
                                                  "tiny-glm-f32"};
-// For tests of passes. What the dense model and the one of floats do, the others do as well: a
-// sanitizer, under which a pass takes long, sees those two alone.
+// For tests of passes, which take long under a sanitizer: there without the dense model and the one
+// of floats, which do nothing that the other two don't.
 inline const std::vector<std::string> kPassModels =
     STEADY_SANITIZED ? std::vector<std::string>{"tiny-glm", "tiny-dsv2"} : kModels;
 
