@@ -16,6 +16,15 @@ std::map<std::string_view, List>& all() {
     return variants;
 }
 
+// A name of the GPU's variants, in a build that has none of them.
+bool left_out(std::string_view name) {
+    const auto has_one = [](const auto& op) {
+        return std::any_of(op.second.begin(), op.second.end(),
+                           [](const VariantBase* variant) { return variant->on_gpu(); });
+    };
+    return name.rfind("cuda_", 0) == 0 && std::none_of(all().begin(), all().end(), has_one);
+}
+
 bool before(const VariantBase* a, const VariantBase* b) {
     const bool a_reference = a->name == "reference";
     const bool b_reference = b->name == "reference";
@@ -84,8 +93,9 @@ std::string unknown_variant(std::string_view op, std::string_view name) {
     std::vector<std::string_view> names;
     for (const VariantBase* variant : list) names.push_back(variant->name);
     std::string text = std::string(op) + " has no variant '" + std::string(name) + "'";
+    if (left_out(name)) return text + " here: " + gpu::why_none();
     const std::string guess = nearest(name, names);
-    if (!guess.empty()) text += "; did you mean '" + guess + "'?";
+    text += guess.empty() ? "." : "; did you mean '" + guess + "'?";
     return text + " Choices: " + choices(list);
 }
 

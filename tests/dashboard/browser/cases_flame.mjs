@@ -7,7 +7,7 @@ export const flameCases = {
   async 'flame graphs of A, of B and their difference; a frame alone; no markup from names'(context) {
     const { page } = context;
     const { rows } = await api(context, '/experiments.json?verdict=accept&limit=200');
-    const one = rows.toSorted((x, y) => y.effect - x.effect)[0];
+    const one = [...rows].sort((x, y) => y.effect - x.effect)[0];
     await open(context, `/x/${one.id}`);
     await page.waitForSelector('.flame-graph');
     assert.equal(await page.locator('.flame-graph').count(), 3);
