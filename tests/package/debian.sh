@@ -8,11 +8,13 @@ work=$(mktemp -d /tmp/steady-package.XXXXXX)
 chmod 755 "$work"
 root=$work/root
 end() {
-    local pid path
+    local pid path at
     for pid in /proc/[0-9]*; do # what still runs in that root: an idle database, say
         path=$(readlink "$pid/root" 2>/dev/null) && [[ $path == "$root" ]] && kill -9 "${pid#/proc/}" || true
     done
-    ! mountpoint -q "$root/proc" || umount "$root/proc"
+    for at in $(awk -v root="$root/" 'index($2, root) == 1 { print $2 }' /proc/mounts | sort -r); do
+        umount --lazy "$at"
+    done
     rm -rf --one-file-system "$work"
 }
 trap end EXIT
