@@ -32,6 +32,7 @@ std::vector<MatmulShape> odd_matmul_shapes(Random& random, std::int64_t block) {
             {2, 16, 3 * block, 15},
             {5, 32, 2 * block, 3},
             {1, 48, block, 9},
+            {2, 96, 2 * block, 40},
             {random.integer(1, 6), 16 * random.integer(1, 9), block * random.integer(1, 7),
              random.integer(1, 40)}};
 }

@@ -73,8 +73,6 @@ TEST_P(Steps, WholeHeadsInOneLaunchChangeNoBit) {
 // each form and no reference variants, which take most of the time: those run deep in
 // kernels_variants_test.
 TEST_P(Steps, SpansOfPositionsAreJoinedToTheWhole) {
-    if (STEADY_SANITIZED && GetParam() != tiny::kModels.front())
-        GTEST_SKIP() << "a sanitizer sees the same in one model";
     Model model(tiny::path(GetParam()));
     const std::vector<std::int32_t> tokens = tiny::prompts(GetParam())[1].tokens;
     const auto logits_at = [&](std::int64_t depth, const std::string& mla, bool reference,

@@ -113,6 +113,7 @@ TEST(Session, CorrectnessTellsEqualFromDifferent) {
 }
 
 TEST(Session, DepthRepeatsThePromptsRows) {
+    if (STEADY_SANITIZED) GTEST_SKIP() << "runs no line that the tests of passes do not";
     ArmRequest exact{{{"*", "reference"}}, {}, 1, {}};
     ArmRequest full = exact;
     full.steps["mla"] = "materialised";
