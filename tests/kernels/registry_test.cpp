@@ -187,5 +187,12 @@ TEST(Shape, BadTextSaysWhichPartAndWhatIsAllowed) {
               std::string::npos);
 }
 
+// The sanitizers' builds have no CUDA.
+TEST(Registry, AnUnknownVariantOfAGpuHasItsReason) {
+    const std::string text = unknown_variant("products", "cuda_plane");
+    const char* reason = built_for_gpus() ? "did you mean 'cuda_planes'?" : "built without CUDA";
+    EXPECT_NE(text.find(reason), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace steady

@@ -43,8 +43,8 @@ private:
 
 // A matrix of 100,000 rows or more (an output matrix) meets no byte that one of a few thousand does
 // not, and takes minutes: STEADY_LARGE_SHAPES=1 adds these, in the test long_kernels_large. For a
-// sanitizer, which looks at each access, shapes of models are large: no line of the kernels runs in
-// those alone, by Clang's coverage.
+// sanitizer, which looks at each access, 50 million operations are many: by Clang's coverage on a
+// CPU without AMX no line of the kernels runs in larger shapes alone.
 bool is_large(const OpInfo& op, const std::string& shape) {
     if (STEADY_SANITIZED) return op.cost(shape).flops > 50e6;
     const std::size_t at = shape.find("rows=");
