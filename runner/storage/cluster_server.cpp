@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/shm.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -76,6 +77,21 @@ pid_t pid_in_file(const Layout& layout) {
     pid_t pid = 0;
     file >> pid;
     return file ? pid : 0;
+}
+
+// Somebody still has the shared memory of the server whose process file lies there, whose seventh
+// line names it by key and number. A process that is ending has it for a moment longer than its
+// command line.
+bool memory_is_held(const Layout& layout) {
+    std::ifstream file(layout.data + "/postmaster.pid");
+    std::string line;
+    for (int i = 0; i < 7; ++i) std::getline(file, line);
+    std::istringstream words(line);
+    std::uint64_t key = 0;
+    int id = -1;
+    shmid_ds segment{};
+    return words >> key >> id && ::shmctl(id, IPC_STAT, &segment) == 0 &&
+           static_cast<std::uint32_t>(segment.shm_perm.__key) == key && segment.shm_nattch > 0;
 }
 
 std::string tail(const std::string& path, std::size_t n_bytes) {
@@ -201,7 +217,7 @@ void end_orphans(const Layout& layout) {
         ::kill(pid, SIGQUIT);
     }
     const auto give_up = steady_clock::now() + std::chrono::seconds(5);
-    while (!left.empty() && steady_clock::now() < give_up) {
+    while ((!left.empty() || memory_is_held(layout)) && steady_clock::now() < give_up) {
         std::this_thread::sleep_for(milliseconds(10));
         left = our_backends(layout);
     }

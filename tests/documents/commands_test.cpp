@@ -65,10 +65,12 @@ public:
     Checkout& operator=(const Checkout&) = delete;
 
     // The questions that guides ask, in the checkout: which verdict they end with is not tested, so
-    // the fewest pairs that a question may have, and few tokens.
+    // the fewest pairs that a question may have, few tokens, and one thread, since other tests run
+    // beside them.
     void shorten() const {
         static const std::regex kPairs(R"re("pairs": \{+ "max": \d+)re");
         static const std::regex kTokens(R"re("tokens": \d+, )re");
+        static const std::regex kThreads(R"re("threads": \d+)re");
         for (const char* folder : {"experiments", "experiments/selftest"}) {
             for (const auto& entry : fs::directory_iterator(root_ / folder)) {
                 const std::string name = entry.path().filename().string();
@@ -76,6 +78,7 @@ public:
                                    fs::path(folder).filename() == "selftest";
                 if (!asked || entry.path().extension() != ".json") continue;
                 std::string text = std::regex_replace(read(entry.path()), kTokens, "");
+                text = std::regex_replace(text, kThreads, R"("threads": 1)");
                 text = std::regex_replace(text, kPairs, R"("tokens": 32, "pairs": { "max": 10)");
                 std::ofstream(entry.path()) << text;
             }

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -184,6 +185,30 @@ TEST_F(Cluster, EndsBackendsThatOutlivedTheirPostmaster) {
     ::kill(postmaster, SIGKILL);
     ::waitpid(postmaster, nullptr, 0);
     EXPECT_EQ(count(start(), "select 1"), 1);
+}
+
+// As a backend does that is ending: no longer to be known by its command line, but its memory is
+// not yet unmapped.
+TEST_F(Cluster, WaitsForMemoryOfADeadServerThatIsStillHeld) {
+    start();
+    const ClusterStatus status = private_cluster_status(base_);
+    std::ifstream file(status.data_dir + "/postmaster.pid");
+    std::string line;
+    for (int i = 0; i < 7; ++i) std::getline(file, line);
+    const int segment = std::stoi(line.substr(line.find_last_of(' ')));
+    const pid_t holder = ::fork();
+    if (holder == 0) {
+        if (::shmat(segment, nullptr, SHM_RDONLY) == reinterpret_cast<void*>(-1)) ::_exit(1);
+        ::usleep(500'000);
+        ::_exit(0);
+    }
+    ::usleep(100'000);
+    ::kill(status.pid, SIGKILL);
+    ::waitpid(status.pid, nullptr, 0);
+    EXPECT_EQ(count(start(), "select 1"), 1);
+    int held = -1;
+    ::waitpid(holder, &held, 0);
+    EXPECT_EQ(held, 0) << "the test had no such memory";
 }
 
 TEST_F(Cluster, CommittedRowsSurviveKillOfThePostmaster) {

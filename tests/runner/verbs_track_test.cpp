@@ -71,6 +71,7 @@ protected:
         spec["expect_diff"] = {"kernels.*"};
         spec["hypothesis"]["predict"]["change"] = {"+5%", "+1000%"};
         spec["schedule"]["pairs"]["max"] = 10;
+        spec["schedule"]["tokens"] = 16;
         // Where 8-bit activations are the default, random weights magnify their rounding.
         for (auto& gate : spec["gates"]) {
             if (gate["level"] == "correctness")

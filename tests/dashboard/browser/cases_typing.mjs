@@ -36,9 +36,14 @@ export const typingCases = {
       list.rows.forEach((row) => (row.claim = `answer ${(answers += 1)}`)); // so it is drawn each time
       await route.fulfill({ response, json: list });
     });
-    const words = 'softmax of the attention';
     await page.locator('#filter-q').focus();
-    await page.keyboard.type(words, { delay: 150 }); // longer than a poll, with no pause to search in
+    let words = '';
+    // Until the page was drawn and a little longer, with no pause to search in.
+    for (let left = 8; left > 0 && words.length < 160; left -= answers > 0) {
+      const letter = 'soft max'[words.length % 8];
+      await page.keyboard.type(letter, { delay: 150 });
+      words += letter;
+    }
     await arrived(context, (url) => url.searchParams.get('q') === words);
     assert.ok(answers > 0, 'the page was polled');
     assert.equal(await page.locator('#filter-q').inputValue(), words);
