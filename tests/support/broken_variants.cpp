@@ -52,7 +52,7 @@ void rebuild_on_change(const MatvecShape& shape) {
         return;
     }
     previous = shape;
-    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(500);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(200);
     while (std::chrono::steady_clock::now() < until) _mm_pause();
 }
 

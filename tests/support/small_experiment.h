@@ -23,7 +23,7 @@ inline nlohmann::json small_experiment() {
             { "id": "decode", "level": "model", "role": "decides", "metric": "decode_tps",
               "goal": "gain", "worth": "1%" } ],
         "schedule": { "mode": "duet", "seed": 11, "pairs": { "max": 50 }, "aa_pairs": 2,
-                      "warmup_tokens": 8, "tokens": 32 }
+                      "warmup_tokens": 8, "tokens": 16 }
     })");
 }
 
