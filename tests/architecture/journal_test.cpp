@@ -79,6 +79,16 @@ std::set<std::string> cited_entries() {
     return names;
 }
 
+TEST(Journal, EachBenchmarkStandsInTheTableOfItsGuide) {
+    std::ifstream in(kJournal / "README.md");
+    const std::string guide{std::istreambuf_iterator<char>(in), {}};
+    for (const auto& file : fs::directory_iterator(kJournal / "benchmarks")) {
+        const std::string name = file.path().filename().string();
+        EXPECT_NE(guide.find("(benchmarks/" + name + ")"), std::string::npos)
+            << "journal/README.md: no row for journal/benchmarks/" << name;
+    }
+}
+
 // Entries that a user's own runs left here need no record in the repository; those that the project
 // cites do.
 TEST(Journal, RecordsHaveEntriesAndCitedEntriesHaveRecords) {

@@ -71,6 +71,7 @@ public:
         static const std::regex kPairs(R"re("pairs": \{+ "max": \d+)re");
         static const std::regex kTokens(R"re("tokens": \d+, )re");
         static const std::regex kThreads(R"re("threads": \d+)re");
+        static const std::regex kOwnNoise(R"re("aa_pairs": \d+)re");
         for (const char* folder : {"experiments", "experiments/selftest"}) {
             for (const auto& entry : fs::directory_iterator(root_ / folder)) {
                 const std::string name = entry.path().filename().string();
@@ -79,6 +80,7 @@ public:
                 if (!asked || entry.path().extension() != ".json") continue;
                 std::string text = std::regex_replace(read(entry.path()), kTokens, "");
                 text = std::regex_replace(text, kThreads, R"("threads": 1)");
+                text = std::regex_replace(text, kOwnNoise, R"("aa_pairs": 2)");
                 text = std::regex_replace(text, kPairs, R"("tokens": 32, "pairs": { "max": 10)");
                 std::ofstream(entry.path()) << text;
             }
