@@ -195,7 +195,7 @@ TEST_F(OutsideHostile, EachWayOfNotEndingIsAVerdictAndLeavesNothing) {
     for (const Case& one : cases) {
         Json spec = question({"/bin/sh", "all-stop.sh"}, one.run);
         spec["gates"][0]["need"] = {{"exit", 0}};
-        spec["schedule"]["timeout_s"] = 1;
+        spec["schedule"]["timeout_s"] = 2;
         const Json shown = through_worker(one.id, spec);
         EXPECT_EQ(shown.at("reason"), "wrong_output") << one.id << shown;
         EXPECT_THAT(shown.at("sentence"), HasSubstr(one.says)) << one.id;
