@@ -36,7 +36,11 @@ public:
         }
     }
     ~LoopDisk() {
-        for (const std::string& place : mounted_) done({"/usr/bin/umount", "-l", place});
+        std::error_code ignored;
+        for (const std::string& place : mounted_) {
+            done({"/usr/bin/umount", "-l", place});
+            std::filesystem::remove(place, ignored);
+        }
         for (const std::string& file : files_) std::filesystem::remove(file);
         std::filesystem::remove(image_);
     }
