@@ -2,6 +2,7 @@
 // them, as the engine keeps its weights.
 #include "kernels/tool/cold_weights.h"
 
+#include <emmintrin.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -13,7 +14,7 @@ namespace {
 
 // Virtual machines may see a smaller cache than they use.
 constexpr std::int64_t kLeastColdBytes = 256 << 20;
-constexpr std::size_t kAlign = 64;
+constexpr std::size_t kAlign = 64;  // a cache line
 constexpr std::size_t kHugePage = 2 << 20;
 
 struct UsedBytes {
@@ -40,7 +41,8 @@ std::int64_t bytes_in_layout(const WeightRef& weight, const VariantBase& variant
                : rows * weight.row_bytes;
 }
 
-ColdWeights::ColdWeights(Trial& trial, const VariantBase& variant, bool warm) : trial_(&trial) {
+ColdWeights::ColdWeights(Trial& trial, const VariantBase& variant, bool warm, std::size_t calls)
+    : trial_(&trial) {
     const UsedBytes used = used_bytes(trial, variant);
     if (used.file > 0) {
         layout_ratio_ = static_cast<double>(used.layout) / static_cast<double>(used.file);
@@ -49,9 +51,12 @@ ColdWeights::ColdWeights(Trial& trial, const VariantBase& variant, bool warm) : 
         const std::int64_t cold = std::max(3 * cpu::last_level_cache_bytes(), kLeastColdBytes);
         n_copies_ = static_cast<std::size_t>((cold + used.layout - 1) / used.layout);
     }
+    const bool few = calls < n_copies_;  // what is read once need not exceed the cache
+    if (few) n_copies_ = std::max<std::size_t>(calls, 1);
     for (const WeightRef& weight : *trial.weights) {
         mappings_.emplace_back();
         fill(mappings_.back(), weight, variant);
+        if (few) evict(mappings_.back());
     }
     use(0);
 }
@@ -82,6 +87,12 @@ void ColdWeights::fill(Mapping& mapping, const WeightRef& weight, const VariantB
             }
         }
     }
+}
+
+void ColdWeights::evict(const Mapping& mapping) const {
+    const auto* base = static_cast<const std::byte*>(mapping.address);
+    for (std::size_t at = 0; at < mapping.bytes - kHugePage; at += kAlign) _mm_clflush(base + at);
+    _mm_mfence();
 }
 
 ColdWeights::~ColdWeights() {

@@ -1,8 +1,10 @@
 // Weights that are not in the cache when a kernel meets them, as in a model, where between two uses
-// of a matrix all the others are read. Calls take turns over enough copies to exceed the cache.
+// of a matrix all the others are read. Calls take turns over enough copies to exceed the cache, or
+// each has a copy of its own.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "kernels/cases/op_info.h"
@@ -16,8 +18,9 @@ std::int64_t bytes_in_layout(const WeightRef& weight, const VariantBase& variant
 class ColdWeights {
 public:
     // Copies of the trial's weights in the layout of `variant`; one copy when `warm` is set or the
-    // op has no weights.
-    ColdWeights(Trial& trial, const VariantBase& variant, bool warm);
+    // op has no weights. No more than there will be `calls`, where the caller knows.
+    ColdWeights(Trial& trial, const VariantBase& variant, bool warm,
+                std::size_t calls = std::numeric_limits<std::size_t>::max());
     ~ColdWeights();
     ColdWeights(const ColdWeights&) = delete;
     ColdWeights& operator=(const ColdWeights&) = delete;
@@ -35,6 +38,7 @@ private:
         std::vector<std::size_t> offsets;  // one per copy
     };
     void fill(Mapping& mapping, const WeightRef& weight, const VariantBase& variant);
+    void evict(const Mapping& mapping) const;
     Trial* trial_;
     std::size_t n_copies_ = 1;
     double layout_ratio_ = 1;

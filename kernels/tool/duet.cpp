@@ -29,11 +29,14 @@ struct Stock {
     std::size_t turns[2] = {};  // the next copy
     int of[2] = {0, 0};         // which of the above is a side's
 
-    Stock(const OpInfo& op, const VariantBase* const (&variants)[2], const Options& options) {
+    // made(trial, variant, stocks): the weights, for one side of two, or for both.
+    template <class Make>
+    Stock(const OpInfo& op, const VariantBase* const (&variants)[2], const Options& options,
+          Make made) {
         of[1] = variants[0]->layout == variants[1]->layout ? 0 : 1;
         for (int i = 0; i <= of[1]; ++i) {
             trials[i] = op.trial(options.shape, options.seed, variants[i]->input);
-            weights[i] = std::make_unique<Weights>(*trials[i], *variants[i], options.warm);
+            weights[i] = made(*trials[i], *variants[i], of[1] + 1);
         }
     }
 };
@@ -71,7 +74,12 @@ struct Played {
 
 Played play_on_cpu(const OpInfo& op, const VariantBase* const (&variants)[2],
                    const Options& options, int blocks) {
-    Stock<ColdWeights> stock(op, variants, options);
+    const std::size_t calls = std::size_t{2} * static_cast<std::size_t>(blocks * options.chunk);
+    Stock<ColdWeights> stock(
+        op, variants, options, [&](Trial& trial, const VariantBase& variant, int stocks) {
+            return std::make_unique<ColdWeights>(trial, variant, options.warm,
+                                                 calls / static_cast<std::size_t>(stocks));
+        });
     Team team(options.threads);
     const auto call_ns = [&](int side) {
         const int of = stock.of[side];
@@ -86,7 +94,10 @@ Played play_on_cpu(const OpInfo& op, const VariantBase* const (&variants)[2],
 
 Played play_on_gpu(const OpInfo& op, const VariantBase* const (&variants)[2],
                    const Options& options, int blocks) {
-    Stock<GpuTrial> stock(op, variants, options);
+    Stock<GpuTrial> stock(op, variants, options,
+                          [&](Trial& trial, const VariantBase& variant, int /*stocks*/) {
+                              return std::make_unique<GpuTrial>(trial, variant, options.warm);
+                          });
     GpuCalls a(*stock.weights[stock.of[0]], *variants[0]);
     GpuCalls b(*stock.weights[stock.of[1]], *variants[1]);
     const auto call_ns = [&](int side) { return (side == 0 ? a : b).issue_ns(1); };

@@ -87,6 +87,20 @@ TEST(Tool, DuetGivesEachCallOfBothSidesWarmUpIncluded) {
     EXPECT_GT(document["bytes"], 0);
 }
 
+// Few calls read few copies: no more are made, of one layout for both sides or of two.
+TEST(Tool, DuetMakesACopyOfTheWeightsForEachCall) {
+    const auto copies = [](const char* b) {
+        const Ran ran =
+            run({"duet", "--op", "q4_0_matvec", "--a", "avx2", "--b", b, "--shape",
+                 "rows=64,cols=64", "--coins", "01", "--warmup", "3", "--chunk", "3", "--json"});
+        EXPECT_EQ(ran.code, 0) << ran.err;
+        return nlohmann::json::parse(ran.out).at("cold_copies").get<int>();
+    };
+    if (!cpu::has(cpu::avx2)) GTEST_SKIP() << "needs AVX2";
+    EXPECT_EQ(copies("avx2"), 12);
+    EXPECT_EQ(copies("avx2_rows8"), 6);
+}
+
 TEST(Tool, DuetRefusesWhatFailsItsCheck) {
     const Ran ran = run({"duet", "--op", "q4_0_matvec", "--a", "reference", "--b",
                          "broken_lost_row", "--shape", "rows=64,cols=64", "--coins", "0101"});
