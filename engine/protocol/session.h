@@ -150,7 +150,8 @@ struct ProfileReply {
     std::map<std::string, std::vector<ProfileRow>> arms;
     std::map<std::string, double> launches_per_token;
     std::map<std::string, double> barrier_ns_per_token;
-    // What all threads together read from memory in the same minute; 0: not measured.
+    // What all threads together, or the GPU, read from memory in the same minute; 0: not measured,
+    // since it was not asked for, or the weights stay in the CPU's cache.
     double read_gb_per_s = 0;
 };
 

@@ -9,6 +9,9 @@
 #include "engine/exec/code.h"
 #include "engine/model/forward.h"
 #include "engine/run/decode.h"
+#include "engine/run/machine.h"
+#include "kernels/registry/cpu.h"
+#include "kernels/runtime/read_limit.h"
 
 namespace steady {
 namespace {
@@ -145,6 +148,13 @@ Profile profile_prompt(Arm& arm, std::span<const std::int32_t> tokens) {
     reset(arm);
     const double ns = timed_ns(arm, [&] { feed(arm, tokens); });
     return profile_of(arm, static_cast<double>(tokens.size()), ns);
+}
+
+double memory_read_gb_per_s(Arm& arm, std::int64_t weight_bytes, int passes) {
+    if (arm.on_gpu()) return gpu::read_limit_gb_per_s();
+    if (weight_bytes <= cpu::last_level_cache_bytes()) return 0;
+    const PageBuffer memory(kReadProbeBytes);
+    return read_limit(arm.pool, memory.bytes(), passes).gb_per_s;
 }
 
 protocol::AppliedArm applied_arm(Arm& arm) {

@@ -35,6 +35,11 @@ std::array<Profile, 2> profile_in_turns(Arm& a, Arm& b, std::span<const std::int
 // Feeds all tokens as one prompt, twice; the second time counts.
 Profile profile_prompt(Arm& arm, std::span<const std::int32_t> tokens);
 
+// What memory gives the arm's threads, or its GPU, at most: GB/s, the best of `passes` with each
+// loop. 0, not measured: weights of so many bytes stay in the CPU's cache, and memory does not
+// limit them.
+double memory_read_gb_per_s(Arm& arm, std::int64_t weight_bytes, int passes);
+
 // What one decode step really ran: one token at position 0, counted.
 protocol::AppliedArm applied_arm(Arm& arm);
 

@@ -13,7 +13,6 @@
 
 #include "engine/protocol/session_json.h"
 #include "engine/run/duet.h"
-#include "engine/run/machine.h"
 #include "engine/run/model.h"
 #include "engine/run/profile.h"
 #include "kernels/base/revision.h"
@@ -94,8 +93,7 @@ ProfileReply profile_arms(Session& session, const ProfileRequest& request) {
     ProfileReply reply;
     if (request.read) {
         // Once with each loop: the runner asks several processes and takes the median.
-        const PageBuffer memory(kReadProbeBytes);
-        reply.read_gb_per_s = read_limit(session.a().pool, memory.bytes(), 1).gb_per_s;
+        reply.read_gb_per_s = memory_read_gb_per_s(session.a(), session.model->store.bytes(), 1);
         session.a().pool.park();
     }
     const auto profiles =

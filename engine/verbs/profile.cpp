@@ -1,5 +1,5 @@
 // Verb profile: where a token's time goes, per op and variant, against the machine's read speed
-// measured in the same run.
+// measured in the same run, unless the weights stay in the cache.
 #include "engine/run/profile.h"
 
 #include <fmt/core.h>
@@ -8,10 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/run/decode.h"
-#include "engine/run/machine.h"
 #include "engine/run/model.h"
 #include "engine/verbs/verbs.h"
-#include "kernels/runtime/read_limit.h"
 
 namespace steady {
 namespace {
@@ -32,7 +30,7 @@ Json to_json(const Profile& profile, const Arm& arm, double read) {
                         {"share", row.ns_per_token / profile.token_ns},
                         {"bytes_per_token", row.bytes_per_token},
                         {"gb_per_s", gb_per_s(row)},
-                        {"share_of_read", gb_per_s(row) / read}});
+                        {"share_of_read", read > 0 ? Json(gb_per_s(row) / read) : Json()}});
     }
     return {{"threads", arm.pool.options().threads},
             {"token_ns", profile.token_ns},
@@ -63,31 +61,26 @@ int run_profile(const Arguments& arguments) {
     const std::int64_t fed = std::min(depth, kFedOfDepth);
     const Profile profile = n_prompt > 0 ? profile_prompt(arm, first(n_prompt))
                                          : profile_decode(arm, first(fed + n), fed, depth - fed);
-    double read = 0;
-    if (arm.on_gpu()) {
-        read = gpu::read_limit_gb_per_s();
-    } else {
-        const PageBuffer buffer(kReadProbeBytes);
-        read = read_limit(arm.pool, buffer.bytes(), 3).gb_per_s;
-    }
+    const double read = memory_read_gb_per_s(arm, model.store.bytes(), 3);
     if (arguments.json()) {
         fmt::print("{}\n", to_json(profile, arm, read).dump());
         return kExitOk;
     }
     fmt::print(
-        "{:.3f} ms per token with timers on · {} threads · read speed {:.2f} GB/s\n"
+        "{:.3f} ms per token with timers on · {} threads · {}\n"
         "{:.0f} launches and {:.0f} barriers per token, {:.3f} ms waiting at barriers\n\n",
-        profile.token_ns / 1e6, arm.pool.options().threads, read, profile.launches_per_token,
-        profile.barriers_per_token, profile.barrier_ns_per_token / 1e6);
+        profile.token_ns / 1e6, arm.pool.options().threads,
+        read > 0 ? fmt::format("read speed {:.2f} GB/s", read) : "weights in the cache",
+        profile.launches_per_token, profile.barriers_per_token, profile.barrier_ns_per_token / 1e6);
     fmt::print("{:<16} {:<26} {:>8} {:>10} {:>7} {:>9} {:>7}\n", "op", "variant", "calls", "µs",
                "time", "GB/s", "of read");
     double all = 0;
     for (const protocol::ProfileRow& row : profile.rows) {
         all += row.ns_per_token;
-        fmt::print("{:<16} {:<26} {:>8.1f} {:>10.1f} {:>6.1f}% {:>9.2f} {:>6.0f}%\n", row.op,
+        fmt::print("{:<16} {:<26} {:>8.1f} {:>10.1f} {:>6.1f}% {:>9.2f} {:>7}\n", row.op,
                    row.variant, row.calls_per_token, row.ns_per_token / 1e3,
                    100 * row.ns_per_token / profile.token_ns, gb_per_s(row),
-                   100 * gb_per_s(row) / read);
+                   read > 0 ? fmt::format("{:.0f}%", 100 * gb_per_s(row) / read) : "–");
     }
     fmt::print("{:<16} {:<26} {:>8} {:>10.1f} {:>6.1f}%\n", "(between ops)", "", "",
                (profile.token_ns - all) / 1e3, 100 * (1 - all / profile.token_ns));

@@ -122,6 +122,14 @@ std::string key_of(const KernelRow& kernel) {
     return kernel.op + "/" + kernel.variant + "/" + kernel.model;
 }
 
+// An op that moves more than the memory gives reads from a cache, and its share of the read speed
+// says nothing. The same where the GPU did and the speed is the host's, as in records made before
+// engines measured the GPU's.
+bool exceeds_memory(const KernelRow& kernel) {
+    constexpr double kProbeError = 1.1;
+    return kernel.bytes_per_token > kProbeError * kernel.read_gb_per_s * kernel.ns_per_token;
+}
+
 // Adds what this profile measured and no newer one did.
 void add_kernels(const Profile& profile, std::set<std::string>& seen, std::vector<KernelRow>& out) {
     const json arms = profile.body.is_object() ? profile.body.value("arms", json()) : json();
@@ -144,6 +152,7 @@ void add_kernels(const Profile& profile, std::set<std::string>& seen, std::vecto
             kernel.calls_per_token = member(row, "calls_per_token").value_or(0);
             kernel.ns_per_token = member(row, "ns_per_token").value_or(0);
             kernel.bytes_per_token = member(row, "bytes_per_token").value_or(0);
+            if (exceeds_memory(kernel)) kernel.read_gb_per_s = 0;
             out.push_back(std::move(kernel));
         }
     }

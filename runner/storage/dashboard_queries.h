@@ -68,7 +68,8 @@ struct KernelRow {
     std::string op, variant, model, experiment, arm, at, host, reason, accepted_by;
     std::vector<std::string> shapes;  // that this model gives the op
     double calls_per_token = 0, ns_per_token = 0, bytes_per_token = 0;
-    double read_gb_per_s = 0;  // of the machine, in the same profile; 0: not measured
+    // Of the memory, in the same profile; 0: not measured, or less than the op itself moves.
+    double read_gb_per_s = 0;
 };
 
 struct OwnerRow {

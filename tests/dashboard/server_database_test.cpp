@@ -121,8 +121,10 @@ TEST_F(OverDatabase, EveryPageHasItsData) {
     EXPECT_THAT(get("/x/" + id + ".md"), HasSubstr(id));
     const json kernels = get_json("/kernels.json")["rows"];
     EXPECT_GT(kernels.size(), 5u);
-    for (const json& row : kernels)
+    for (const json& row : kernels) {
         EXPECT_THAT(row["model"].get<std::string>(), HasSubstr(".gguf"));
+        EXPECT_EQ(row["read_gb_per_s"], row["op"] == "rope" ? 0 : 38.4) << row;
+    }
     EXPECT_GT(get_json("/owners.json")["rows"].size(), 1u);
     EXPECT_EQ(get_json("/hosts.json")["hosts"][0]["noise"][0]["metric"], "decode_tps");
     EXPECT_EQ(get_json("/compare/" + id + "..." + id + ".json")["environment"].size(), 0u);

@@ -7,6 +7,7 @@
 
 #include "engine/run/model.h"
 #include "engine/run/profile.h"
+#include "kernels/registry/cpu.h"
 #include "tests/support/tiny_models.h"
 
 namespace steady {
@@ -64,6 +65,15 @@ TEST(Profile, CountsAreThoseOfOneRound) {
             EXPECT_GT(row.ns_per_token, 0) << row.op;
         }
     }
+}
+
+// Memory does not limit what stays in the cache, so its speed is not measured then.
+TEST(Profile, MemoryIsReadForWeightsThatExceedTheCache) {
+    Model model(tiny::path("tiny-glm"));
+    auto arms = model.make_arms({ArmOptions{}}, 8);
+    const std::int64_t cache = cpu::last_level_cache_bytes();
+    EXPECT_EQ(memory_read_gb_per_s(*arms[0], cache, 1), 0);
+    EXPECT_GT(memory_read_gb_per_s(*arms[0], cache + 1, 1), 0);
 }
 
 }  // namespace
