@@ -35,11 +35,7 @@ protected:
         seed_records({.url = database_.url(), .n_experiments = 24, .n_samples = 500});
         Store store({.url = database_.url(), .role = DatabaseRole::owner, .client = "test"});
         const auto token = [&](const std::string& name, std::vector<std::string> scopes) {
-            store.create_token({.name = name,
-                                .sha256 = sha256_hex(name + "-secret"),
-                                .scopes = std::move(scopes),
-                                .created_at = {},
-                                .expires_at = {}});
+            store.create_token({name, sha256_hex(name + "-secret"), std::move(scopes), {}, {}});
         };
         token("submit", {"submit"});
         token("cancel", {"cancel"});
