@@ -159,6 +159,8 @@ constexpr Champion kChampions[] = {
     {"products", "cuda_floats", ""},
     {"token_row", "cuda_planes", ""},
     {"token_row", "cuda_floats", ""},
+    {"greedy_token", "cuda_cluster", ""},
+    {"greedy_token", "cuda_block", ""},
     {"mla_decode", "cuda_cluster", ""},
     {"mla_decode", "cuda_planes", ""},
     {"mla_decode", "cuda_floats", ""},

@@ -16,6 +16,7 @@
 #include "kernels/block_decode/op.h"
 #include "kernels/dequantize_row/op.h"
 #include "kernels/f32_matvec/op.h"
+#include "kernels/greedy_token/op.h"
 #include "kernels/mla_attention/op.h"
 #include "kernels/mla_attention_i16/op.h"
 #include "kernels/mla_attention_i8x2/op.h"
@@ -81,7 +82,7 @@ using EngineOps =
                    QuantizeQ16, DequantizeRow, RmsNorm, RmsNormQ8, Rope, Swiglu, Add, MlaAttention>,
             IntegerCacheOps,
             OpList<MoeRouter, Products, TokenRow, MlaDecode, MoeDecode, BlockDecode, ProductsBatch,
-                   MlaBatch, MoeBatch>>;
+                   MlaBatch, MoeBatch, GreedyToken>>;
 
 // Whether the op takes a batch of a prompt where a block's ops are joined. A device without such
 // variants runs prompts token by token.
@@ -93,7 +94,8 @@ constexpr bool kBatched = std::is_same_v<Op, ProductsBatch> || std::is_same_v<Op
 template <class Op>
 constexpr bool kJoined =
     std::is_same_v<Op, Products> || std::is_same_v<Op, TokenRow> || std::is_same_v<Op, MlaDecode> ||
-    std::is_same_v<Op, MoeDecode> || std::is_same_v<Op, BlockDecode> || kBatched<Op>;
+    std::is_same_v<Op, MoeDecode> || std::is_same_v<Op, BlockDecode> ||
+    std::is_same_v<Op, GreedyToken> || kBatched<Op>;
 
 // Whether what an op counts as weights is the KV cache.
 template <class Op>

@@ -452,6 +452,15 @@ std::span<const float> forward_joined(Arm& arm, std::span<const std::int32_t> to
     return {};
 }
 
+void begin_choosing(Arm& arm, std::int64_t position) { set_now(*arm.joined, 0, position); }
+
+void choose_token(Arm& arm, std::int32_t* told) {
+    Joined& j = *arm.joined;
+    launch<GreedyToken>(arm, {{arm.config.n_vocab}, j.logits, j.now, told});
+}
+
+void forward_chosen(Arm& arm, std::int64_t position) { issue_pass(arm, position, true); }
+
 void embed_joined(Arm& arm, std::int32_t token, std::int64_t position) {
     Joined& j = *arm.joined;
     set_now(j, token, position);

@@ -75,6 +75,13 @@ private:
 std::span<const float> forward_joined(Arm& arm, std::span<const std::int32_t> tokens,
                                       std::int64_t first, Want want);
 
+// Greedy decoding behind a pass whose last token stands at `position`. Enqueued, where the arm
+// runs: the token of the largest logit becomes the next pass's, and told[0] once it is known; told
+// lies on the host, where a GPU can write it. begin_choosing comes before the first.
+void begin_choosing(Arm& arm, std::int64_t position);
+void choose_token(Arm& arm, std::int32_t* told);
+void forward_chosen(Arm& arm, std::int64_t position);  // the pass of the chosen token
+
 // The parts, for block-level measurements: complete when they return.
 void embed_joined(Arm& arm, std::int32_t token, std::int64_t position);
 void run_block_joined(Arm& arm, std::int64_t index);

@@ -364,6 +364,7 @@ void add_block_shapes(std::vector<BlockDecodeShape>& shapes, const Config& c, co
 // Of the joined ops; types are the first block's of each kind.
 void note_joined_ops(UsedShapes& shapes, const Config& c, const Weights& w) {
     std::get<Uses<TokenRow>>(shapes).shapes = {{w.token_embd.type, c.n_vocab, c.dim}};
+    std::get<Uses<GreedyToken>>(shapes).shapes = {{c.n_vocab}};
     const Block& last = w.blocks.back();
     std::get<Uses<Products>>(shapes).shapes = {
         {w.output.type, w.output.rows, w.output.cols, 1, 2},

@@ -47,7 +47,8 @@ TimedToken timed_token(Arm& arm, Scope scope, std::int32_t token, std::int64_t p
     return {begin, now_ns() - begin};
 }
 
-std::span<const float> feed(Arm& arm, std::span<const std::int32_t> tokens, std::int64_t first) {
+std::span<const float> feed(Arm& arm, std::span<const std::int32_t> tokens, std::int64_t first,
+                            Want want) {
     std::span<const float> logits;
     // A trace names the values of one token at a time.
     const auto batch = arm.trace ? 1 : static_cast<std::size_t>(arm.batch);
@@ -55,7 +56,7 @@ std::span<const float> feed(Arm& arm, std::span<const std::int32_t> tokens, std:
         const std::int64_t begin = arm.options.burn > 0 ? now_ns() : 0;
         const std::size_t n = std::min(batch, tokens.size() - i);
         logits = forward(arm, tokens.subspan(i, n), first + static_cast<std::int64_t>(i),
-                         i + n == tokens.size() ? Want::logits : Want::nothing);
+                         i + n == tokens.size() ? want : Want::nothing);
         if (arm.options.burn > 0) burn(begin, arm.options.burn);
     }
     return logits;

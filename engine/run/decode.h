@@ -28,8 +28,10 @@ struct TimedToken {
 TimedToken timed_token(Arm& arm, Scope scope, std::int32_t token, std::int64_t position,
                        std::int64_t turn);
 
-// Feeds tokens at positions first … in batches, without logits but for the last; returns those.
-std::span<const float> feed(Arm& arm, std::span<const std::int32_t> tokens, std::int64_t first = 0);
+// Feeds tokens at positions first … in batches, without logits but for the last; returns those,
+// where they are wanted.
+std::span<const float> feed(Arm& arm, std::span<const std::int32_t> tokens, std::int64_t first = 0,
+                            Want want = Want::logits);
 
 // Behind a prompt of n tokens the cache holds its rows again and again, `depth` more of them, as if
 // a long text had been read: what attention costs does not depend on what it reads, and reading

@@ -11,6 +11,13 @@
 
 namespace steady {
 
+void refuse_logits(std::size_t n) {
+    throw Error(fmt::format("sampling: found {} logits and none is a number, allowed: at least "
+                            "one; check the kernels with steady-kernels check",
+                            n),
+                kExitInternal);
+}
+
 std::int32_t greedy_token(std::span<const float> logits) {
     std::int32_t best = -1;
     for (std::size_t i = 0; i < logits.size(); ++i) {
@@ -19,12 +26,7 @@ std::int32_t greedy_token(std::span<const float> logits) {
             best = static_cast<std::int32_t>(i);
         }
     }
-    if (best < 0) {
-        throw Error(fmt::format("sampling: found {} logits and none is a number, allowed: at least "
-                                "one; check the kernels with steady-kernels check",
-                                logits.size()),
-                    kExitInternal);
-    }
+    if (best < 0) refuse_logits(logits.size());
     return best;
 }
 

@@ -37,5 +37,6 @@ private:
 
 // The largest logit, ties to the lower number; NaN is skipped. Error if there is none.
 std::int32_t greedy_token(std::span<const float> logits);
+[[noreturn]] void refuse_logits(std::size_t n);  // that Error, of n logits
 
 }  // namespace steady

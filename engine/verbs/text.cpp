@@ -10,6 +10,7 @@
 
 #include "engine/model/forward.h"
 #include "engine/run/decode.h"
+#include "engine/run/greedy.h"
 #include "engine/run/model.h"
 #include "engine/text/chat.h"
 #include "engine/text/sampler.h"
@@ -78,7 +79,8 @@ int run_generate(const Arguments& arguments) {
     const std::optional<Tokenizer> tokenizer =
         load_tokenizer(model.file, arguments.has("--prompt"));
     const Prompt prompt = read_prompt(arguments, tokenizer, model.config.n_vocab);
-    Sampler sampler(sampler_options(arguments), static_cast<std::int32_t>(model.config.n_vocab));
+    const SamplerOptions sampling = sampler_options(arguments);
+    Sampler sampler(sampling, static_cast<std::int32_t>(model.config.n_vocab));
     const auto n_prompt = static_cast<std::int64_t>(prompt.tokens.size());
     const std::int64_t context = arguments.number("--context", 1, 1 << 24, n_prompt + n);
     if (context < n_prompt + n) {
@@ -87,9 +89,15 @@ int run_generate(const Arguments& arguments) {
     }
     auto arms = model.make_arms({arguments.arm()}, context);
     std::vector<std::int32_t> made;
-    std::span<const float> logits = feed(*arms[0], prompt.tokens);
+    std::optional<Greedy> greedy;
+    std::span<const float> logits;
+    if (sampling.temperature == 0) {
+        greedy.emplace(*arms[0], prompt.tokens, n);
+    } else {
+        logits = feed(*arms[0], prompt.tokens);
+    }
     for (std::int64_t i = 0; i < n; ++i) {
-        const std::int32_t token = sampler.pick(logits);
+        const std::int32_t token = greedy ? greedy->next() : sampler.pick(logits);
         if (prompt.ends_at_stop && tokenizer->is_stop(token)) break;
         made.push_back(token);
         if (!arguments.json() && tokenizer) {
@@ -97,7 +105,7 @@ int run_generate(const Arguments& arguments) {
             std::fwrite(piece.data(), 1, piece.size(), stdout);
             std::fflush(stdout);
         }
-        if (i + 1 < n) logits = feed(*arms[0], {&made.back(), 1}, n_prompt + i);
+        if (!greedy && i + 1 < n) logits = feed(*arms[0], {&made.back(), 1}, n_prompt + i);
     }
     if (arguments.json()) {
         const Json result{{"tokens", made}, {"text", tokenizer ? tokenizer->decode(made) : ""}};
