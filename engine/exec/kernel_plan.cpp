@@ -71,8 +71,10 @@ bool fits(const VariantInfo<Op>& variant, const KernelPlan& plan) {
     if constexpr (kFollowsMatvec<Op>) {
         return same_form(plan.variant<typename MatvecOf<Op>::type>(), variant);
     }
-    // The joined ops share their matrices' layout, as the products have it.
-    if constexpr (kJoined<Op> && !std::is_same_v<Op, Products>) {
+    // The joined ops share their matrices' layout, as the products have it; the greedy token has
+    // none.
+    if constexpr (kJoined<Op> && !std::is_same_v<Op, Products> &&
+                  !std::is_same_v<Op, GreedyToken>) {
         return plan.variant<Products>().layout == variant.layout;
     }
     return true;
