@@ -43,9 +43,15 @@ const std::map<std::string, int> kLocal = {
 };
 
 // Kernels that read no packed weights.
-const std::set<std::string> kNarrow = {
-    "add_kernel",  "greedy_kernel", "choose_kernel",          "copy_kernel",
-    "rows_kernel", "sort_kernel",   "float_tiles_kernel<16>", "float_tiles_kernel<64>"};
+const std::set<std::string> kNarrow = {"add_kernel",
+                                       "cuda_block::greedy_kernel",
+                                       "cuda_cluster::greedy_kernel",
+                                       "choose_kernel",
+                                       "copy_kernel",
+                                       "rows_kernel",
+                                       "sort_kernel",
+                                       "float_tiles_kernel<16>",
+                                       "float_tiles_kernel<64>"};
 
 // Each kernel that a default can launch, once.
 std::map<std::string, GpuKernel> kernels_of_defaults() {
