@@ -118,7 +118,7 @@ void set_engine_flag(ArmOptions& options, const std::string& name, const std::st
         if (value != "f32" && value != "f16" && value != "bf16") {
             reject(name, value, "f32, f16 or bf16");
         }
-        options.cache = *type_from_name(value);
+        options.cache = type_from_name(value);
     } else if (name == "burn") {
         options.burn = parse_share(name, value);
     } else if (name == "device") {
@@ -146,6 +146,10 @@ std::int64_t batch_of(const ArmOptions& options) {
     return decided.empty() ? kDefaultBatch : std::stoll(std::string(decided));
 }
 
+Type cache_of(const ArmOptions& options) {
+    return options.cache.value_or(options.gpu >= 0 ? Type::f16 : Type::f32);
+}
+
 std::map<std::string, std::string> engine_flags(const ArmOptions& options) {
     const std::string device = options.gpu < 0    ? "cpu"
                                : options.gpu == 0 ? "cuda"
@@ -157,7 +161,7 @@ std::map<std::string, std::string> engine_flags(const ArmOptions& options) {
         {"cut", cut_name(options.threads)},
         {"pin", options.threads.pin ? "on" : "off"},
         {"batch", std::to_string(batch_of(options))},
-        {"cache", std::string(type_name(options.cache))},
+        {"cache", std::string(type_name(cache_of(options)))},
         {"burn", fmt::format("{:g}%", options.burn * 100)},
         {"activations",
          options.plan.activations ? std::string(input_name(*options.plan.activations)) : "default"},
@@ -172,12 +176,12 @@ void check_launch(const ArmOptions& options, const KernelPlan& plan) {
             "launch; choose --step.block whole, or --launch dependent",
             plan.block->name)};
     }
-    if (options.cache != Type::f16 && options.cache != Type::bf16) {
+    if (const Type cache = cache_of(options); cache != Type::f16 && cache != Type::bf16) {
         throw Error{
             fmt::format("launch persistent: it has no attention over a cache of {}; choose --cache "
                         "f16 or bf16, "
                         "or --launch dependent",
-                        type_name(options.cache))};
+                        type_name(cache))};
     }
     check_persistent<BlockDecode>(plan);
     check_persistent<Products>(plan);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "engine/exec/kernel_plan.h"
@@ -19,7 +20,8 @@ struct ArmOptions {
     PlanRequest plan;
     ThreadOptions threads;
     std::int64_t batch = 0;  // tokens of a prompt per pass; 1: token by token; 0: the default
-    Type cache = Type::f32;  // KV cache: f32 (or the mla step's integers), f16, bf16
+    // KV cache: f32 (or the mla step's integers), f16, bf16; none: what suits the device.
+    std::optional<Type> cache;
     double burn = 0;  // share of each token's own time that is spun away after it, and counted
     int gpu = -1;     // which GPU it runs on; -1: the CPU
     gpu::Launch launch = gpu::Launch::dependent;  // of a token's kernels, on a GPU
@@ -28,6 +30,9 @@ struct ArmOptions {
 
 // Tokens of a prompt per pass: what the caller asked for, else what suits the device.
 std::int64_t batch_of(const ArmOptions& options);
+
+// The type of the cache's values: what the caller asked for, else f16 on a GPU, f32 on a CPU.
+Type cache_of(const ArmOptions& options);
 
 // Sets one engine flag (wait, cut, pin, batch, cache, activations, burn, device, launch, tag).
 // Error listing flags or values when unknown.

@@ -202,7 +202,7 @@ Arm::Arm(const Config& model_config, ArmOptions arm_options, KernelPlan arm_plan
       options(std::move(arm_options)),
       plan(arm_plan),
       weights(std::move(arm_weights)),
-      cache(model_config, context, {plan.mla->cache, options.cache, plan.mla->format},
+      cache(model_config, context, {plan.mla->cache, cache_of(options), plan.mla->format},
             options.gpu >= 0),
       pool(on_gpu() ? ThreadOptions{} : options.threads) {
     batch = usable_batch(plan, on_gpu(), batch_of(options), context);

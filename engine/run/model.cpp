@@ -16,7 +16,7 @@ std::vector<std::unique_ptr<Arm>> Model::make_arms(const std::vector<ArmOptions>
     std::vector<KernelPlan> plans;
     for (const ArmOptions& request : requests) {
         if (request.gpu >= 0) gpu::use(request.gpu);
-        plans.push_back(resolve_plan(request.plan, uses.shapes, uses.traits, request.cache));
+        plans.push_back(resolve_plan(request.plan, uses.shapes, uses.traits, cache_of(request)));
         check_launch(request, plans.back());
     }
     for (const KernelPlan& plan : plans) place_weights(file, config, plan, store);

@@ -62,7 +62,8 @@ int run_plan(const Arguments& arguments) {
     const Model model(arguments.positionals[0]);
     const ArmOptions arm = arguments.arm();
     if (arm.gpu >= 0) gpu::use(arm.gpu);
-    const KernelPlan plan = resolve_plan(arm.plan, model.uses.shapes, model.uses.traits, arm.cache);
+    const KernelPlan plan =
+        resolve_plan(arm.plan, model.uses.shapes, model.uses.traits, cache_of(arm));
     check_launch(arm, plan);
     if (arguments.json()) {
         fmt::print("{}\n", plan_json(model, plan, arm.gpu >= 0).dump());

@@ -60,7 +60,6 @@ TEST_P(Chosen, OnAGpuHoweverLaunchesAreIssued) {
     if (const std::string why = gpu::why_none(); !why.empty()) GTEST_SKIP() << why;
     ArmOptions options;
     set_engine_flag(options, "device", "cuda");
-    set_engine_flag(options, "cache", "f16");
     const bool whole = Model(tiny::path(GetParam())).make_arms({options}, 8)[0]->plan.block->whole;
     for (const std::string launch : {"stream", "graph", "dependent", "persistent"}) {
         if (launch == "persistent" && !whole) continue;

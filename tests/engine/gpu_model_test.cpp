@@ -163,7 +163,8 @@ TEST_P(Joined, OnTheCpuAFoldedQueryStaysWithinItsRounding) {
 
 TEST_P(Joined, OnAGpuFloatsAreExact) {
     SKIP_WITHOUT_GPU();
-    expect_close(with(kFloats, {{"device", "cuda"}, {"launch", "stream"}}), tiny::kExact);
+    const Flags flags{{"device", "cuda"}, {"launch", "stream"}, {"cache", "f32"}};
+    expect_close(with(kFloats, flags), tiny::kExact);
 }
 
 TEST_P(Joined, OnAGpuChampionsStayWithinTheirBound) {
@@ -281,7 +282,8 @@ TEST(WholeBlocks, OnAGpuDenseOnesDeepInATextHaveTheBitsOfThoseThatWait) {
 TEST_P(Joined, OnAGpuGreedyTokensAreTheExactOnes) {
     SKIP_WITHOUT_GPU();
     Model model(tiny::path(GetParam()));
-    auto arms = model.make_arms({with(kInParts, {{"device", "cuda"}, {"batch", "1"}})}, 64);
+    const Flags flags{{"device", "cuda"}, {"batch", "1"}, {"cache", "f32"}};
+    auto arms = model.make_arms({with(kInParts, flags)}, 64);
     for (const tiny::Prompt& prompt : tiny::prompts(GetParam())) {
         std::vector<std::int32_t> made{greedy_token(feed(*arms[0], prompt.tokens))};
         while (made.size() < prompt.greedy.size()) {
@@ -390,6 +392,9 @@ TEST(Device, FlagsSayWhatIsAllowed) {
     EXPECT_EQ(engine_flags(with({}, {})).at("device"), "cpu");
     EXPECT_EQ(engine_flags(with({}, {{"device", "cuda"}})).at("batch"), "512");
     EXPECT_EQ(engine_flags(with({}, {{"batch", "7"}, {"device", "cuda"}})).at("batch"), "7");
+    EXPECT_EQ(engine_flags(with({}, {})).at("cache"), "f32");
+    EXPECT_EQ(engine_flags(with({}, {{"device", "cuda"}})).at("cache"), "f16");
+    EXPECT_EQ(engine_flags(with({}, {{"cache", "f32"}, {"device", "cuda"}})).at("cache"), "f32");
     EXPECT_EQ(engine_flags(with({}, {})).at("launch"), "dependent");
     for (const char* launch : {"stream", "graph", "dependent", "persistent"}) {
         EXPECT_EQ(engine_flags(with({}, {{"launch", launch}})).at("launch"), launch);
