@@ -139,7 +139,7 @@ TEST_P(Joined, OnTheCpuItIsExact) {
 void expect_folded(const std::string& name, const PlanRequest& plan, const char* device,
                    double bound) {
     Model model(tiny::path(name));
-    const ArmOptions options = with(plan, {{"device", device}});
+    const ArmOptions options = with(plan, {{"device", device}, {"cache", "f32"}});
     if (!model.uses.traits.keys_fold || !model.uses.traits.query_ranked) {
         EXPECT_THROW(model.make_arms({options}, 64), Error);
         return;
