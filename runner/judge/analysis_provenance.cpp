@@ -132,6 +132,14 @@ bool follows_another(const RanSetting* a, const RanSetting* b) {
     return a != nullptr && b != nullptr && a->follows && b->follows;
 }
 
+// A choice that no arm ran, as that of a CPU's op where a GPU decodes, makes no difference.
+bool called_by_none(const std::string& path, const RanSetting* a, const RanSetting* b) {
+    const auto uncalled = [](const RanSetting* one) {
+        return one == nullptr || !reached(one, true);
+    };
+    return is_kernel(path) && uncalled(a) && uncalled(b);
+}
+
 // An arm of references takes the steps that go with them; a step that no arm names follows from it.
 bool follows_from_references(const Spec& spec, const std::string& path) {
     constexpr std::string_view kSteps = "steps.";
@@ -183,6 +191,7 @@ std::optional<Objection> check_provenance(const Spec& spec, const ProgramReport&
         if (declared(spec, path) || declared(spec, path.substr(path.find('.') + 1))) continue;
         if (!both && follows_from_step(spec, path)) continue;
         if (follows_another(left, right)) continue;
+        if (called_by_none(path, left, right)) continue;
         if (follows_from_references(spec, path)) continue;
         return Objection{kUndeclared,
                          fmt::format("{} is {} in A and {} in B, which expect_diff does not name",

@@ -146,10 +146,20 @@ TEST(Provenance, AStepMayCallOtherOps) {
 
 TEST(Provenance, AnOpMayFollowAnothersChoice) {
     Bench bench(plain_spec(), {});
-    bench.applied.arms["A"].kernels["q4_0_matmul"] = {"reference", "follows", 0};
-    bench.applied.arms["B"].kernels["q4_0_matmul"] = {"avx512_vnni_rows16", "follows", 0};
+    bench.applied.arms["A"].kernels["q4_0_matmul"] = {"reference", "follows", 0, 4};
+    bench.applied.arms["B"].kernels["q4_0_matmul"] = {"avx512_vnni_rows16", "follows", 0, 4};
     EXPECT_EQ(reason(bench), "");
     bench.applied.arms["B"].kernels["q4_0_matmul"].reason = "champion";
+    EXPECT_EQ(reason(bench), "undeclared_difference");
+}
+
+// A cache of another type chooses another attention of CPUs, which a GPU never calls.
+TEST(Provenance, AnOpThatNoArmCallsMayDiffer) {
+    Bench bench(plain_spec(), {});
+    bench.applied.arms["A"].kernels["mla_attention"] = {"avx2", "champion", 0, 0};
+    bench.applied.arms["B"].kernels["mla_attention"] = {"avx2_f16", "champion", 0, 0};
+    EXPECT_EQ(reason(bench), "");
+    bench.applied.arms["B"].kernels["mla_attention"].calls_per_pass = 47;
     EXPECT_EQ(reason(bench), "undeclared_difference");
 }
 
