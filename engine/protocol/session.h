@@ -153,6 +153,8 @@ struct ProfileReply {
     // What all threads together, or the GPU, read from memory in the same minute; 0: not measured,
     // since it was not asked for, or the weights stay in the CPU's cache.
     double read_gb_per_s = 0;
+    std::string read_where =
+        {};  // "gpu", or empty: of the host, as older engines measured it always
 };
 
 struct QuitRequest {

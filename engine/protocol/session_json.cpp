@@ -139,6 +139,7 @@ void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, Profi
     visit("launches_per_token", s.launches_per_token, true);
     visit("barrier_ns_per_token", s.barrier_ns_per_token, true);
     visit("read_gb_per_s", s.read_gb_per_s, false);
+    visit("read_where", s.read_where, false);
 }
 template <class S, class V>
 void fields(S& s, V visit) requires(std::is_same_v<std::remove_const_t<S>, QuitRequest> ||
@@ -156,8 +157,8 @@ void fields(S& s, V visit) requires std::is_same_v<std::remove_const_t<S>, Error
 // written as they were.
 template <class T>
 bool is_absent(std::string_view name, const T& member) {
-    const bool optional = name == "code" || name == "sm_clock_mhz" || name == "memory_clock_mhz" ||
-                          name == "clock_reasons";
+    const bool optional = name == "code" || name == "read_where" || name == "sm_clock_mhz" ||
+                          name == "memory_clock_mhz" || name == "clock_reasons";
     if constexpr (requires { member.empty(); }) return optional && member.empty();
     return false;
 }

@@ -94,6 +94,7 @@ ProfileReply profile_arms(Session& session, const ProfileRequest& request) {
     if (request.read) {
         // Once with each loop: the runner asks several processes and takes the median.
         reply.read_gb_per_s = memory_read_gb_per_s(session.a(), session.model->store.bytes(), 1);
+        if (session.a().on_gpu()) reply.read_where = "gpu";
         session.a().pool.park();
     }
     const auto profiles =

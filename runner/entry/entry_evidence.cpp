@@ -286,7 +286,8 @@ std::string profile(const Record& record) {
             fmt::format(" Waiting at barriers per token: A {}, B {}.", barrier("A"), barrier("B"));
     }
     if (reply.read_gb_per_s > 0) {
-        out += fmt::format(" This machine read {:.1f} GB/s from memory just before.",
+        out += fmt::format(" {} read {:.1f} GB/s from memory just before.",
+                           reply.read_where == "gpu" ? "The GPU" : "This machine",
                            reply.read_gb_per_s);
     }
     out += " In the column “time”, negative is less time";

@@ -62,6 +62,10 @@ std::optional<double> read_speed(const Record& record) {
     return profile->read_gb_per_s;
 }
 
+bool read_by_gpu(const Record& record) {
+    return record.evidence.profile && record.evidence.profile->read_where == "gpu";
+}
+
 std::string code_words(const std::string& revision) {
     if (revision.empty()) return "unknown";
     return markdown_code(revision) +
@@ -77,7 +81,9 @@ std::string head_table(const Record& record) {
     const std::string gpu = gpu_of(record);
     if (!gpu.empty()) rows.push_back({"GPU", escape_markdown(gpu)});
     rows.push_back({"CPU class", markdown_code(cpu_class(record))});
-    rows.push_back({gpu.empty() ? "memory read speed" : "read speed of the host's memory",
+    rows.push_back({gpu.empty()           ? "memory read speed"
+                    : read_by_gpu(record) ? "read speed of the GPU's memory"
+                                          : "read speed of the host's memory",
                     speed ? fmt::format("{:.1f} GB/s", *speed) : std::string("not measured")});
     rows.push_back({"code", code_words(fingerprint_value(record, "steady_revision"))});
     if (const std::string kind = weights_words(record); !kind.empty()) {

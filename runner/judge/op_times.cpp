@@ -66,7 +66,9 @@ protocol::ProfileReply joined_profiles(const std::vector<protocol::ProfileReply>
     }
     std::vector<double> read;
     for (const protocol::ProfileReply& process : processes) {
-        if (process.read_gb_per_s > 0) read.push_back(process.read_gb_per_s);
+        if (process.read_gb_per_s <= 0) continue;
+        read.push_back(process.read_gb_per_s);
+        joined.read_where = process.read_where;
     }
     joined.read_gb_per_s = read.empty() ? 0 : median(read);
     return joined;

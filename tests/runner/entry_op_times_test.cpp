@@ -107,7 +107,9 @@ TEST(OpTimes, ProcessesAreJoinedByTheirMedians) {
     EXPECT_EQ(profile_processes(joined), 3u);
     // Where a process did not measure what memory gives, the others tell.
     processes[2].read_gb_per_s = 0;
+    processes[1].read_where = "gpu";
     EXPECT_EQ(joined_profiles(processes).read_gb_per_s, 2);
+    EXPECT_EQ(joined_profiles(processes).read_where, "gpu");
     processes[0].read_gb_per_s = 0;
     EXPECT_EQ(joined_profiles(processes).read_gb_per_s, 1);
     // An op that A lacks in one process and B in another keeps its places, and has no interval.
