@@ -196,6 +196,7 @@ constexpr Champion kChampions[] = {
 
 constexpr Champion kFlags[] = {
     {"launch", "dependent", "2026-11-24-gpu-dependent-full-9441eeb6", kH200},
+    {"cache", "f16", "2026-11-30-gpu-cache-full-da56d9aa", kH200},
     {"batch", "512", "2026-11-25-gpu-prompt-582c4611", kH100},
     {"batch", "256", "2026-11-28-champion-zen5-batch-ab27ba58", "amd-26-avx512_vnni"},
     {"batch", "256", "2026-11-29-champion-zen5-batch-ab27ba58-r80741bff", "amd-25-avx512_vnni"},
