@@ -14,30 +14,31 @@ constexpr std::int64_t kLongest_ns = 100'000'000;  // that the host looks for a 
 
 }  // namespace
 
+void Greedy::Release::operator()(Told* told) const noexcept {
+    on_gpu ? gpu::release_on_host(told) : delete told;
+}
+
 Greedy::Greedy(Arm& arm, std::span<const std::int32_t> tokens, std::int64_t n)
     : arm_(&arm), n_(n), fed_(static_cast<std::int64_t>(tokens.size())) {
     if (!arm.joined) {
         logits_ = feed(arm, tokens);
         return;
     }
-    told_ = arm.on_gpu() ? static_cast<Told*>(gpu::allocate_on_host(sizeof(Told))) : new Told;
+    const bool on_gpu = arm.on_gpu();
+    told_ = {on_gpu ? static_cast<Told*>(gpu::allocate_on_host(sizeof(Told))) : new Told,
+             Release{on_gpu}};
     feed(arm, tokens, 0, Want::made);
     begin_choosing(arm, fed_ - 1);
     choose(0);
 }
 
 Greedy::~Greedy() {
-    if (told_ == nullptr) return;
-    if (!arm_->on_gpu()) {
-        delete told_;
-        return;
-    }
+    if (told_ == nullptr || !arm_->on_gpu()) return;
     try {
         gpu::finish();  // it may still tell
     } catch (const Error&) {
         // Told already, or by whoever uses the GPU next.
     }
-    gpu::release_on_host(told_);
 }
 
 void Greedy::choose(std::int64_t choice) {

@@ -27,6 +27,10 @@ public:
 private:
     // A choice is told while the pass behind it runs, so two are open at most.
     using Told = std::array<std::int32_t, 2>;
+    struct Release {
+        bool on_gpu;
+        void operator()(Told* told) const noexcept;
+    };
 
     std::int32_t& slot(std::int64_t choice) {
         return (*told_)[static_cast<std::size_t>(choice % 2)];
@@ -37,8 +41,8 @@ private:
     Arm* arm_;
     std::int64_t n_, fed_, given_ = 0;
     std::int32_t last_ = 0;
-    std::span<const float> logits_;  // where the host chooses
-    Told* told_ = nullptr;           // where it does not
+    std::span<const float> logits_;        // where the host chooses
+    std::unique_ptr<Told, Release> told_;  // where it does not
 };
 
 }  // namespace steady
