@@ -1,6 +1,5 @@
 // Greedy decoding: each token is that of the largest logit. Where a block's ops are joined it is
-// chosen where the logits are, so that a GPU goes on before the host knows it, and 620 KB of logits
-// stay there.
+// chosen where the logits are: a GPU goes on before the host knows it, and keeps the logits.
 #pragma once
 
 #include <array>

@@ -26,7 +26,7 @@ struct GreedyToken {
     struct Args {
         Shape shape;
         const float* logits = nullptr;  // [n]
-        std::int32_t* now = nullptr;    // [2]: a pass's token and position, of the next one behind
+        std::int32_t* now = nullptr;    // [2]: token and position of a pass, then of the next one
         std::int32_t* told = nullptr;   // [1], of the host where a GPU can write it
     };
     using Run = void (*)(const Args&, Range) noexcept;
